@@ -1,0 +1,50 @@
+/*
+ * The list of leader epochs of a log: epoch -> first offset. One type for
+ * raft, replica and store (protocol.md 1.11; KIP-101, KIP-279).
+ */
+#ifndef KL_BATCH_EPOCHS_H
+#define KL_BATCH_EPOCHS_H
+
+#include "base/alloc.h"
+
+#include <stdint.h>
+
+struct kl_batch_epoch
+{
+    int32_t epoch;
+    int64_t start;
+};
+
+/* Ascending in both fields; starts may repeat only for the newest epochs of a
+ * log without writes, where the later replaces the earlier. */
+struct kl_batch_epochs
+{
+    struct kl_batch_epoch *items;
+    uint32_t count;
+    uint32_t capacity;
+};
+
+void kl_batch_epochs_init(struct kl_batch_epochs *e);
+void kl_batch_epochs_deinit(struct kl_batch_epochs *e,
+                            const struct kl_base_alloc *alloc);
+/* Records that epoch begins at start; nothing to do where it is the newest
+ * already. KL_EINVAL where epoch or start would go back; KL_ENOMEM. */
+int kl_batch_epochs_append(struct kl_batch_epochs *e,
+                           const struct kl_base_alloc *alloc, int32_t epoch,
+                           int64_t start);
+/* Drops entries with start >= end: after truncating the log to end. */
+void kl_batch_epochs_truncate(struct kl_batch_epochs *e, int64_t end);
+/* Drops entries that end at or below start, keeping the one that covers it,
+ * whose start becomes start: after the log start moved up. */
+void kl_batch_epochs_trim(struct kl_batch_epochs *e, int64_t start);
+/* Newest epoch, or -1. */
+int32_t kl_batch_epochs_last(const struct kl_batch_epochs *e);
+/* Epoch of the record at offset, or -1. */
+int32_t kl_batch_epochs_at(const struct kl_batch_epochs *e, int64_t offset);
+/* Rule 1.11.1: the end offset of the largest epoch <= epoch. epoch_out is -1
+ * and end_out -1 where undefined. */
+void kl_batch_epochs_end_for(const struct kl_batch_epochs *e, int32_t epoch,
+                             int64_t leo, int32_t *epoch_out,
+                             int64_t *end_out);
+
+#endif

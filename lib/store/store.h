@@ -1,0 +1,269 @@
+/*
+ * The store: one data folder, many logs, one write-ahead log with one group
+ * commit for all of them (storage.md).
+ *
+ * Everything here is called by the owner thread. Open blocks; after it nothing
+ * does: work goes to the lanes and comes back as events.
+ */
+#ifndef KL_STORE_STORE_H
+#define KL_STORE_STORE_H
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/list.h"
+#include "base/stat.h"
+#include "base/uuid.h"
+#include "batch/batch.h"
+#include "os/lane.h"
+#include "os/vfs.h"
+
+#include <stdint.h>
+
+struct kl_store;
+struct kl_store_log;
+
+/* Name of a log. The metadata log has KL_STORE_METADATA_TOPIC, partition 0. */
+struct kl_store_id
+{
+    struct kl_base_uuid topic_id;
+    int32_t partition;
+};
+
+extern const struct kl_base_uuid kl_store_metadata_topic;
+
+struct kl_store_identity
+{
+    struct kl_base_uuid cluster_id;
+    struct kl_base_uuid directory_id;
+    int32_t node_id;
+};
+
+struct kl_store_config
+{
+    const char *path;         /* data folder; copied */
+    uint64_t ring_bytes;      /* WAL ring made at format; 0 = by free space */
+    uint64_t pending_bytes_max; /* chunks not yet in a segment */
+    uint64_t cache_bytes_max; /* written chunks kept for tailing readers */
+    uint32_t file_max;        /* open segment files */
+    uint64_t seed;            /* random: salts, temporary choices */
+    struct kl_store_identity format; /* written when the store is made */
+};
+
+enum {
+    KL_STORE_OPEN_CREATE = 1 /* format an empty or absent folder */
+};
+
+int kl_store_new(struct kl_store **out, const struct kl_base_alloc *alloc,
+                 struct kl_os_vfs *vfs, struct kl_os_lanes *lanes,
+                 const struct kl_store_config *config);
+/* Locks, formats or recovers; blocks. now_ns monotonic, wall_ms wall time. */
+int kl_store_open(struct kl_store *s, uint32_t flags, int64_t now_ns,
+                  int64_t wall_ms, struct kl_base_error *error);
+/* Takes finished jobs, forms a group when the commit lane is free, starts
+ * segment writes, checkpoints and retention. */
+void kl_store_turn(struct kl_store *s, int64_t now_ns, int64_t wall_ms);
+/* When turn wants to be called next without anything happening; INT64_MAX =
+ * never. */
+int64_t kl_store_deadline(const struct kl_store *s);
+/* Refuses changes from now on and goes on until all is in segments and a clean
+ * checkpoint is written; then is_stopped. */
+void kl_store_stop(struct kl_store *s);
+int kl_store_is_stopped(const struct kl_store *s);
+/* Waits for the jobs under way and frees; without stop it is a crash stop. */
+void kl_store_free(struct kl_store *s);
+
+const struct kl_store_identity *kl_store_identity(const struct kl_store *s);
+/* Largest frame that fits into a group of this store's ring. */
+uint32_t kl_store_frame_max(const struct kl_store *s);
+/* 0, or why the store has failed for ever (text in error, may be NULL). */
+int kl_store_failure(const struct kl_store *s, struct kl_base_error *error);
+
+/* ---- logs -------------------------------------------------------------- */
+
+enum kl_store_flush {
+    KL_STORE_FLUSH_COMMIT,  /* durable before it is acknowledged, by the WAL */
+    KL_STORE_FLUSH_INTERVAL /* acknowledged once written to its segment */
+};
+
+struct kl_store_log_config
+{
+    uint64_t segment_bytes;
+    int64_t segment_ms;      /* roll an active segment of this age; < 0 never */
+    int64_t retention_ms;    /* < 0 = unlimited */
+    int64_t retention_bytes; /* < 0 = unlimited */
+    int64_t flush_ms;        /* interval logs; < 0 = the system decides */
+    int64_t flush_bytes;     /* interval logs; < 0 = the system decides */
+    uint32_t index_interval_bytes;
+};
+
+struct kl_store_view
+{
+    int64_t start;       /* log start offset */
+    int64_t leo;         /* next offset */
+    int64_t durable_leo; /* below: on the medium (commit); written (interval) */
+    uint64_t size;       /* bytes of frames between start and leo, about */
+    uint32_t segment_count; /* 0 where the files are not loaded */
+    const struct kl_batch_epochs *epochs;
+    enum kl_store_flush flush;
+    uint64_t instance;
+};
+
+/* Makes a log with start = LEO = 0. Not awaited: its entry comes before any
+ * other entry of the log. KL_EEXIST, KL_ENOMEM, KL_EFAILED. */
+int kl_store_create(struct kl_store *s, const struct kl_store_id *id,
+                    enum kl_store_flush flush,
+                    const struct kl_store_log_config *config,
+                    struct kl_store_log **out);
+/* NULL where there is none. */
+struct kl_store_log *kl_store_find(struct kl_store *s,
+                                   const struct kl_store_id *id);
+/* Iterates over all logs, in no order: start with NULL. Not while creating or
+ * deleting, but deleting the one that was returned last is fine. */
+struct kl_store_log *kl_store_next(struct kl_store *s,
+                                   struct kl_store_log *previous);
+const struct kl_store_id *kl_store_log_id(const struct kl_store_log *log);
+uint64_t kl_store_log_seed(const struct kl_store_log *log);
+void kl_store_log_view(const struct kl_store_log *log,
+                       struct kl_store_view *out);
+void kl_store_log_configure(struct kl_store_log *log,
+                            const struct kl_store_log_config *config);
+/* The runtime's pointer back from a log. */
+void kl_store_log_set_user(struct kl_store_log *log, void *user);
+void *kl_store_log_user(const struct kl_store_log *log);
+
+/* Appends a stamped frame (own reference is taken; on error the caller keeps
+ * its own). The base offset must be the LEO and the epoch not below the newest.
+ * KL_EAGAIN when too much is pending, KL_EDISKFULL, KL_EFAILED, KL_ERECORDSIZE,
+ * KL_EINVAL. Durable when durable_leo has passed it. */
+int kl_store_append(struct kl_store_log *log, struct kl_base_chunk *frame);
+/* Rule 1.11.5: a leader records its epoch at the LEO before any write. */
+int kl_store_start_epoch(struct kl_store_log *log, int32_t epoch);
+/* Cuts the log to offset, which must be a batch boundary, not below start. */
+int kl_store_truncate(struct kl_store_log *log, int64_t offset);
+/* Moves the log start up (DeleteRecords); at most to the durable LEO. Any
+ * offset, also inside a batch. */
+int kl_store_set_start(struct kl_store_log *log, int64_t start);
+/* The log is gone at once; its files follow. The handle is invalid. */
+int kl_store_delete(struct kl_store_log *log);
+
+/* ---- reading ----------------------------------------------------------- */
+
+/* A run of whole, verified, adjacent frames inside a chunk. */
+struct kl_store_slice
+{
+    struct kl_base_chunk *chunk; /* a reference */
+    const uint8_t *data;
+    uint32_t size;
+};
+
+enum { KL_STORE_SLICES = 16 };
+
+/* Where a sequential reader goes on: saves the index look-up. Zeroed at first,
+ * carried from read to read, only a hint. */
+struct kl_store_cursor
+{
+    uint64_t instance;
+    uint32_t truncation_count;
+    int64_t segment_base;
+    int64_t offset;
+    uint64_t position;
+};
+
+/* One read, in memory of the caller until it is finished. */
+struct kl_store_read
+{
+    /* In. */
+    struct kl_store_log *log;
+    int64_t offset;     /* first wanted; the first frame may begin before it */
+    int64_t end;        /* exclusive; frames ending above are not returned */
+    uint32_t bytes_max; /* at least one frame is returned whatever its size */
+    struct kl_store_cursor cursor; /* in and out */
+    void *user;
+    /* Out. */
+    int code; /* 0; KL_EOFFSETRANGE; KL_ECORRUPT; KL_EIO; KL_ECLOSED when the
+                 log was deleted meanwhile */
+    int64_t next_offset; /* behind the last frame returned */
+    uint32_t slice_count;
+    struct kl_store_slice slices[KL_STORE_SLICES];
+    struct kl_base_list link; /* the store's */
+};
+
+/* 0 = finished at once (look at code); KL_EAGAIN = finishes with an event.
+ * offset == end gives no slices and code 0. */
+int kl_store_read(struct kl_store_read *read);
+/* Drops the references of a finished read. */
+void kl_store_read_release(struct kl_store_read *read);
+
+/* First record with a timestamp at or after the wanted one, below end. */
+struct kl_store_lookup
+{
+    struct kl_store_log *log;
+    int64_t timestamp;
+    int64_t end;
+    void *user;
+    int code; /* as in read; KL_EEND where no such record exists */
+    int64_t found_offset;
+    int64_t found_timestamp;
+    struct kl_base_list link; /* the store's */
+};
+
+int kl_store_lookup(struct kl_store_lookup *lookup); /* as kl_store_read */
+
+/* ---- events ------------------------------------------------------------ */
+
+enum kl_store_event_type {
+    KL_STORE_EVENT_DURABLE, /* durable_leo of log has changed */
+    KL_STORE_EVENT_READ,
+    KL_STORE_EVENT_LOOKUP,
+    KL_STORE_EVENT_ROOM,   /* appends that got KL_EAGAIN may be tried again */
+    KL_STORE_EVENT_FAILED, /* the store failed; see kl_store_failure */
+    KL_STORE_EVENT_STARTED /* log start of log has moved by retention */
+};
+
+struct kl_store_event
+{
+    enum kl_store_event_type type;
+    struct kl_store_log *log;
+    struct kl_store_read *read;
+    struct kl_store_lookup *lookup;
+};
+
+/* 1 and the next event, or 0. Drain after every turn. */
+int kl_store_next_event(struct kl_store *s, struct kl_store_event *out);
+
+/* ---- statistics -------------------------------------------------------- */
+
+struct kl_store_stats
+{
+    kl_base_stat appends;       /* frames */
+    kl_base_stat append_bytes;  /* frame bytes = payload as stored */
+    kl_base_stat groups;        /* WAL groups made durable */
+    kl_base_stat group_frames;  /* frames in them */
+    kl_base_stat wal_bytes;     /* written to the WAL, padding included */
+    kl_base_stat wal_syncs;
+    kl_base_stat wal_laps;
+    kl_base_stat wal_stalls;    /* turns in which the full ring held a group */
+    kl_base_stat segment_bytes; /* written to segments and indexes */
+    kl_base_stat segment_syncs;
+    kl_base_stat segments_rolled;
+    kl_base_stat segments_deleted;
+    kl_base_stat checkpoints;
+    kl_base_stat checkpoint_bytes; /* slots and manifests */
+    kl_base_stat reads_memory;  /* reads answered from chunks in memory */
+    kl_base_stat reads_disk;
+    kl_base_stat read_bytes;    /* from disk */
+    kl_base_stat pending_bytes; /* gauge: chunks not yet in a segment */
+    kl_base_stat cache_bytes;   /* gauge */
+    kl_base_stat ring_bytes;    /* gauge */
+    kl_base_stat ring_used;     /* gauge: not yet reusable */
+    kl_base_stat logs;          /* gauge */
+    kl_base_stat disk_bytes;    /* gauge: ring, slots, loaded segments */
+    kl_base_stat failed;        /* gauge: 1 when the store has failed */
+    struct kl_base_histogram group_bytes;   /* per group */
+    struct kl_base_histogram sync_us;       /* WAL write + sync, microseconds */
+    struct kl_base_histogram checkpoint_us;
+};
+
+const struct kl_store_stats *kl_store_stats(const struct kl_store *s);
+
+#endif
