@@ -45,12 +45,12 @@ enum {
     KL_EEXIST = -1111,    /* a file or folder exists already */
 
     /* Cluster. */
-    KL_ENOTOPIC = -1300,       /* unknown topic or partition */
-    KL_ETOPICEXISTS = -1301,   /* a topic of this name exists */
-    KL_ETOPICNAME = -1302,     /* the name is not a legal topic name */
-    KL_EPARTITIONS = -1303,    /* partition count not allowed */
-    KL_EREPLICATION = -1304,   /* not that many brokers */
-    KL_ENOTLEADER = -1305,     /* this node does not lead the partition */
+    KL_ENOTOPIC = -1300,     /* unknown topic or partition */
+    KL_ETOPICEXISTS = -1301, /* a topic of this name exists */
+    KL_ETOPICNAME = -1302,   /* the name is not a legal topic name */
+    KL_EPARTITIONS = -1303,  /* partition count not allowed */
+    KL_EREPLICATION = -1304, /* not that many brokers */
+    KL_ENOTLEADER = -1305,   /* this node does not lead the partition */
 
     /* Producer and consumer. */
     KL_ERECORDSIZE = -1400,  /* larger than a batch may be */

@@ -22,8 +22,7 @@ struct kl_base_panic_hook
 };
 void kl_base_panic_enter(const struct kl_base_panic_hook *hook);
 
-#define KL_ASSERT(x)                                                           \
-    ((x) ? (void)0 : kl_base_panic(__FILE__, __LINE__, #x))
+#define KL_ASSERT(x) ((x) ? (void)0 : kl_base_panic(__FILE__, __LINE__, #x))
 #ifdef KL_DEBUG
 #define KL_DASSERT(x) KL_ASSERT(x)
 #else

@@ -17,7 +17,8 @@ struct kl_base_error
 };
 
 /* Sets code and text and returns the code, so that `return
- * kl_base_error_set(e, KL_EIO, "...")` reads as one statement. e may be NULL. */
+ * kl_base_error_set(e, KL_EIO, "...")` reads as one statement. e may be NULL.
+ */
 int kl_base_error_set(struct kl_base_error *e, int code, const char *format,
                       ...) __attribute__((format(printf, 3, 4)));
 void kl_base_error_clear(struct kl_base_error *e);

@@ -36,9 +36,8 @@ static inline uint8_t *kl_base_varint_put(uint8_t *p, int64_t v)
 
 /* Returns the position behind the integer, or NULL where it does not end
  * before end or is longer than 10 bytes. */
-static inline const uint8_t *kl_base_varint_get(const uint8_t *p,
-                                                const uint8_t *end,
-                                                int64_t *out)
+static inline const uint8_t *
+kl_base_varint_get(const uint8_t *p, const uint8_t *end, int64_t *out)
 {
     uint64_t u = 0;
     int shift = 0;

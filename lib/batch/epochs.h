@@ -44,7 +44,6 @@ int32_t kl_batch_epochs_at(const struct kl_batch_epochs *e, int64_t offset);
 /* Rule 1.11.1: the end offset of the largest epoch <= epoch. epoch_out is -1
  * and end_out -1 where undefined. */
 void kl_batch_epochs_end_for(const struct kl_batch_epochs *e, int32_t epoch,
-                             int64_t leo, int32_t *epoch_out,
-                             int64_t *end_out);
+                             int64_t leo, int32_t *epoch_out, int64_t *end_out);
 
 #endif

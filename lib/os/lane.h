@@ -57,8 +57,8 @@ typedef void (*kl_os_wake_fn)(void *user);
  * many (1 = one for all; 2 = commit and the rest; 3 = commit, read, the rest).
  * A thread starts with its first job and ends with free. wake may be NULL. */
 int kl_os_lanes_threads_new(struct kl_os_lanes **out,
-                            const struct kl_base_alloc *alloc,
-                            int thread_count, kl_os_wake_fn wake, void *user);
+                            const struct kl_base_alloc *alloc, int thread_count,
+                            kl_os_wake_fn wake, void *user);
 /* No threads: a job runs inside take, lanes in turn. Deterministic. */
 int kl_os_lanes_inline_new(struct kl_os_lanes **out,
                            const struct kl_base_alloc *alloc);

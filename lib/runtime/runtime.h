@@ -25,7 +25,7 @@ void kl_runtime_ref(struct kl_runtime_node *n);   /* any thread */
 void kl_runtime_unref(struct kl_runtime_node *n); /* any thread */
 const struct kl_base_alloc *kl_runtime_alloc(const struct kl_runtime_node *n);
 /* 0, KL_ECLOSED after stop or free, KL_EFORK in a child process, KL_EFAILED. */
-int kl_runtime_check(const struct kl_runtime_node *n); /* any thread */
+int kl_runtime_check(const struct kl_runtime_node *n);       /* any thread */
 int64_t kl_runtime_now_ns(const struct kl_runtime_node *n);  /* any thread */
 int64_t kl_runtime_wall_ms(const struct kl_runtime_node *n); /* any thread */
 

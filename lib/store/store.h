@@ -40,12 +40,12 @@ struct kl_store_identity
 
 struct kl_store_config
 {
-    const char *path;         /* data folder; copied */
-    uint64_t ring_bytes;      /* WAL ring made at format; 0 = by free space */
+    const char *path;           /* data folder; copied */
+    uint64_t ring_bytes;        /* WAL ring made at format; 0 = by free space */
     uint64_t pending_bytes_max; /* chunks not yet in a segment */
-    uint64_t cache_bytes_max; /* written chunks kept for tailing readers */
-    uint32_t file_max;        /* open segment files */
-    uint64_t seed;            /* random: salts, temporary choices */
+    uint64_t cache_bytes_max;   /* written chunks kept for tailing readers */
+    uint32_t file_max;          /* open segment files */
+    uint64_t seed;              /* random: salts, temporary choices */
     struct kl_store_identity format; /* written when the store is made */
 };
 
@@ -235,11 +235,11 @@ int kl_store_next_event(struct kl_store *s, struct kl_store_event *out);
 
 struct kl_store_stats
 {
-    kl_base_stat appends;       /* frames */
-    kl_base_stat append_bytes;  /* frame bytes = payload as stored */
-    kl_base_stat groups;        /* WAL groups made durable */
-    kl_base_stat group_frames;  /* frames in them */
-    kl_base_stat wal_bytes;     /* written to the WAL, padding included */
+    kl_base_stat appends;      /* frames */
+    kl_base_stat append_bytes; /* frame bytes = payload as stored */
+    kl_base_stat groups;       /* WAL groups made durable */
+    kl_base_stat group_frames; /* frames in them */
+    kl_base_stat wal_bytes;    /* written to the WAL, padding included */
     kl_base_stat wal_syncs;
     kl_base_stat wal_laps;
     kl_base_stat wal_stalls;    /* turns in which the full ring held a group */
@@ -249,7 +249,7 @@ struct kl_store_stats
     kl_base_stat segments_deleted;
     kl_base_stat checkpoints;
     kl_base_stat checkpoint_bytes; /* slots and manifests */
-    kl_base_stat reads_memory;  /* reads answered from chunks in memory */
+    kl_base_stat reads_memory;     /* reads answered from chunks in memory */
     kl_base_stat reads_disk;
     kl_base_stat read_bytes;    /* from disk */
     kl_base_stat pending_bytes; /* gauge: chunks not yet in a segment */
@@ -259,8 +259,8 @@ struct kl_store_stats
     kl_base_stat logs;          /* gauge */
     kl_base_stat disk_bytes;    /* gauge: ring, slots, loaded segments */
     kl_base_stat failed;        /* gauge: 1 when the store has failed */
-    struct kl_base_histogram group_bytes;   /* per group */
-    struct kl_base_histogram sync_us;       /* WAL write + sync, microseconds */
+    struct kl_base_histogram group_bytes; /* per group */
+    struct kl_base_histogram sync_us;     /* WAL write + sync, microseconds */
     struct kl_base_histogram checkpoint_us;
 };
 
