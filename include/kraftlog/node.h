@@ -1,0 +1,118 @@
+/*
+ * A node: one data folder, everything that lives in it, and the loop that runs
+ * it. A node is driven by one thread, its owner: either the library's own,
+ * after kl_node_start, or the thread of the program that polls first.
+ */
+#ifndef KRAFTLOG_NODE_H
+#define KRAFTLOG_NODE_H
+
+#include <kraftlog/client.h>
+#include <kraftlog/config.h>
+#include <kraftlog/export.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct kl_node kl_node;
+
+/* Flags of kl_node_open. */
+enum {
+    KL_OPEN_CREATE = 1 /* make the store where the folder is empty or absent */
+};
+
+/* What kl_node_state says. */
+enum {
+    KL_NODE_NEW = 0,      /* not open yet, or open has failed */
+    KL_NODE_OPEN = 1,     /* works */
+    KL_NODE_FAILED = 2,   /* the store has failed: reads only */
+    KL_NODE_STOPPING = 3, /* writes out what is left */
+    KL_NODE_STOPPED = 4   /* the folder is closed */
+};
+
+/* Makes a node; touches no file. config (NULL = all defaults) is copied. Free
+ * with kl_node_free. KL_EINVAL, KL_ENOMEM. */
+KL_API int kl_node_new(kl_node **out, const kl_config *config);
+
+/* Opens the data folder: locks it, recovers what a crash left, reads the
+ * metadata. Blocks; slow where there is much to recover. After a failure the
+ * node may be opened again; kl_node_errmsg says what is wrong. KL_ENOSTORE
+ * where there is nothing and flags lack KL_OPEN_CREATE, KL_EBUSY where another
+ * node holds the folder, KL_ECORRUPT, KL_EFORMAT, KL_EIO, KL_EACCESS,
+ * KL_EDISKFULL, KL_ECONFIG, KL_ESTATE where it is open, KL_EINVAL, KL_ENOMEM.
+ * One thread, before any other use. */
+KL_API int kl_node_open(kl_node *node, const char *dir, uint32_t flags);
+
+/* Gives the node a thread of its own, with all signals blocked, that polls
+ * until kl_node_stop. KL_ESTATE where it is not open or has an owner, KL_EFORK,
+ * KL_ENOMEM. Any thread. */
+KL_API int kl_node_start(kl_node *node);
+
+/* Does what is to be done, and waits up to timeout_ms for something to do where
+ * there is nothing (0 = does not wait, < 0 = without limit; a deadline of the
+ * node's own ends the wait earlier). Callbacks run inside. The first thread
+ * that calls it becomes the owner. KL_EOWNER for other threads, KL_EREENTRY
+ * from inside a callback, KL_ESTATE before open, KL_ECLOSED after stop,
+ * KL_EFORK. */
+KL_API int kl_node_poll(kl_node *node, int32_t timeout_ms);
+
+/* A descriptor that becomes readable when kl_node_poll has something to do, for
+ * a program that waits in its own loop. Borrowed; only to be waited for, not to
+ * be read. Valid from new to free. KL_EINVAL. Any thread. */
+KL_API int kl_node_fd(const kl_node *node, int *fd_out);
+
+/* How many nanoseconds from now kl_node_poll wants to be called at the latest:
+ * 0 = now, -1 = only when the descriptor is readable. To be asked before every
+ * wait. KL_ESTATE before open, KL_ECLOSED after stop, KL_EOWNER, KL_EFORK.
+ * Owner. */
+KL_API int kl_node_deadline(const kl_node *node, int64_t *ns_out);
+
+/* Refuses new work, finishes what was accepted, writes a clean checkpoint and
+ * closes the folder; ends the thread of kl_node_start. Where the program polls,
+ * this function polls. Calling it again is harmless, also after KL_ETIMEDOUT
+ * (timeout_ms < 0 = without limit), when it goes on. KL_EREENTRY from inside a
+ * callback, KL_ESTATE before open, KL_EFORK, KL_EIO and others where the last
+ * writes failed; the folder is closed all the same. Any thread. */
+KL_API int kl_node_stop(kl_node *node, int32_t timeout_ms);
+
+/* Gives the node up. Without kl_node_stop it is a crash stop, after which open
+ * recovers: nothing acknowledged is lost. What was made from the node stays
+ * valid and answers KL_ECLOSED. Not while another thread is inside a function
+ * of this node, nor from inside a callback (where it does nothing). In a child
+ * process after fork it only frees memory. NULL is ignored. Any thread. */
+KL_API void kl_node_free(kl_node *node);
+
+/* KL_NODE_NEW and so on. KL_EINVAL. Any thread. */
+KL_API int kl_node_state(const kl_node *node, int *state_out);
+
+/* The node's number in its folder. KL_ESTATE before open, KL_EINVAL. Any
+ * thread. */
+KL_API int kl_node_id(const kl_node *node, int32_t *id_out);
+
+/* Copies the text of the last failure of open, or of the store, into buf, cut
+ * to size and terminated; empty where there was none. KL_EINVAL. Any thread. */
+KL_API int kl_node_errmsg(const kl_node *node, char *buf, size_t size);
+
+/* A client that talks to this node. A handle of its own: free it with
+ * kl_client_free, before or after the node. KL_EINVAL, KL_ENOMEM. Any thread.
+ */
+KL_API int kl_node_client(kl_node *node, kl_client **out);
+
+/* Writes the counters of the node as one JSON object into buf, cut to size and
+ * terminated; size_out (may be NULL) is the length of the whole text without
+ * terminator. KL_ESTATE before open, KL_ECLOSED after stop, KL_EINVAL,
+ * KL_ENOMEM. Any thread. */
+KL_API int kl_node_stats_json(const kl_node *node, char *buf, size_t size,
+                              size_t *size_out);
+
+/* The same as Prometheus text (exposition format 0.0.4). Any thread. */
+KL_API int kl_node_stats_prometheus(const kl_node *node, char *buf, size_t size,
+                                    size_t *size_out);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,52 @@
+/*
+ * What is behind the public handles, for the files of this room.
+ */
+#ifndef KL_API_API_HANDLE_H
+#define KL_API_API_HANDLE_H
+
+#include "base/config.h"
+#include "base/error.h"
+#include "runtime/op.h"
+#include "runtime/runtime.h"
+
+#include <kraftlog/client.h>
+#include <kraftlog/config.h>
+#include <kraftlog/node.h>
+#include <kraftlog/op.h>
+
+struct kl_config
+{
+    struct kl_base_alloc alloc;
+    struct kl_base_config values;
+    struct kl_base_error error;
+    int trace_level;
+    kl_trace_fn trace_fn;
+    void *trace_user;
+    kl_panic_fn panic_fn;
+    void *panic_user;
+};
+
+struct kl_client
+{
+    struct kl_runtime_node *node; /* a reference */
+};
+
+/* Values of a configuration, all defaults for NULL. */
+static inline const struct kl_base_config *
+kl_api_config_values(const kl_config *config)
+{
+    return config ? &config->values : NULL;
+}
+
+/* kl_op is the public name of the runtime's operation. */
+static inline kl_op *kl_api_op_wrap(struct kl_runtime_op *op)
+{
+    return (kl_op *)op;
+}
+
+static inline struct kl_runtime_op *kl_api_op_unwrap(const kl_op *op)
+{
+    return (struct kl_runtime_op *)op;
+}
+
+#endif

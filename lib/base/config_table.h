@@ -1,0 +1,95 @@
+/*
+ * THE table of configuration keys:
+ *   X(id, name, scope, type, default, min, max, words, sentences)
+ * The names are Kafka's where Kafka has the thing. SIZE is bytes, MS is
+ * milliseconds. words are the choices of an ENUM, in the order of its values.
+ */
+#ifndef KL_BASE_CONFIG_TABLE_H
+#define KL_BASE_CONFIG_TABLE_H
+
+/* clang-format off */
+#define KL_BASE_CONFIG_TABLE(X)                                                \
+X(NODE_ID, "node.id", NODE, INT, "1", 0, 2147483647, "",                       \
+  "Number of the node, unique in its cluster. Written into the folder when "   \
+  "the store is made; later it must be the same or not be set.")               \
+X(WAL_BYTES, "wal.bytes", NODE, SIZE, "0", 0, 68719476736, "",                 \
+  "Size of the write-ahead log made with the store, at least 64k. 0 takes a "  \
+  "32nd of the free space, between 4m and 64m. A quarter of it bounds the "    \
+  "largest batch.")                                                            \
+X(STORE_PENDING_BYTES, "store.pending.bytes", NODE, SIZE, "8388608",           \
+  65536, 68719476736, "",                                                      \
+  "Memory for batches that are not yet in their segments. Beyond it appends "  \
+  "wait.")                                                                     \
+X(STORE_CACHE_BYTES, "store.cache.bytes", NODE, SIZE, "2097152",               \
+  0, 68719476736, "",                                                          \
+  "Memory for batches kept after they were written, for consumers that read "  \
+  "at the end of a partition.")                                                \
+X(STORE_OPEN_FILES, "store.open.files", NODE, INT, "512", 8, 1048576, "",      \
+  "Segment files that are open at the same time, at most.")                    \
+X(IO_THREADS, "io.threads", NODE, INT, "4", 1, 4, "",                          \
+  "Threads for file-system calls: with 4 the write-ahead log, segments, "      \
+  "reads and clean-up have one each, with 1 they share one.")                  \
+X(FLUSH, "flush", TOPIC, ENUM, "commit", 0, 1, "commit|interval",              \
+  "commit: a batch is acknowledged when it is on the medium. interval: when "  \
+  "it is written to its segment; a power cut may lose what flush.ms and "      \
+  "flush.bytes allow. Fixed when the topic is created.")                       \
+X(FLUSH_MS, "flush.ms", TOPIC, MS, "-1", -1, 604800000, "",                    \
+  "With flush=interval: age of written records that forces them to the "       \
+  "medium. -1 leaves it to the operating system.")                             \
+X(FLUSH_BYTES, "flush.bytes", TOPIC, SIZE, "-1", -1, 1099511627776, "",        \
+  "With flush=interval: amount of written records that forces them to the "    \
+  "medium. -1 leaves it to the operating system.")                             \
+X(INDEX_INTERVAL_BYTES, "index.interval.bytes", TOPIC, SIZE, "4096",           \
+  1024, 1048576, "",                                                           \
+  "Bytes of batches between two entries of a segment's index.")                \
+X(MAX_MESSAGE_BYTES, "max.message.bytes", TOPIC, SIZE, "1048576",              \
+  4096, 67108864, "",                                                          \
+  "Largest batch that the topic takes, as stored. The write-ahead log of a "   \
+  "node may allow less.")                                                      \
+X(MIN_INSYNC_REPLICAS, "min.insync.replicas", TOPIC, INT, "1", 1, 32, "",      \
+  "Replicas that must have a batch before it is acknowledged; not more than "  \
+  "the topic has.")                                                            \
+X(RETENTION_BYTES, "retention.bytes", TOPIC, SIZE, "-1",                       \
+  -1, 1125899906842624, "",                                                    \
+  "Size of a partition above which its oldest segments are deleted. -1 is "    \
+  "without limit.")                                                            \
+X(RETENTION_MS, "retention.ms", TOPIC, MS, "604800000",                        \
+  -1, 3155760000000, "",                                                       \
+  "Age of records after which their segment is deleted. -1 is without limit.") \
+X(SEGMENT_BYTES, "segment.bytes", TOPIC, SIZE, "67108864",                     \
+  8192, 1073741824, "",                                                        \
+  "Size at which a segment file is closed and the next begun.")                \
+X(SEGMENT_MS, "segment.ms", TOPIC, MS, "604800000", -1, 3155760000000, "",     \
+  "Age at which a segment file is closed and the next begun, so that it can "  \
+  "be deleted in time. -1 is never.")                                          \
+X(BATCH_SIZE, "batch.size", PRODUCER, SIZE, "65536", 1024, 67108864, "",       \
+  "Bytes of records at which a batch is sent without waiting longer.")         \
+X(BUFFER_MEMORY, "buffer.memory", PRODUCER, SIZE, "33554432",                  \
+  65536, 68719476736, "",                                                      \
+  "Memory for records that are not acknowledged yet. Beyond it a send gives "  \
+  "KL_EAGAIN.")                                                                \
+X(COMPRESSION_TYPE, "compression.type", PRODUCER, ENUM, "none", 0, 2,          \
+  "none|lz4|zstd",                                                             \
+  "Codec for batches. A batch that does not become smaller is stored plain.")  \
+X(LINGER_MS, "linger.ms", PRODUCER, MS, "0", 0, 900000, "",                    \
+  "How long a batch waits for more records. With 0 a batch grows only while "  \
+  "others of its partition are on their way.")                                 \
+X(MAX_IN_FLIGHT, "max.in.flight.requests.per.connection", PRODUCER, INT, "5",  \
+  1, 1024, "",                                                                 \
+  "Batches of one partition that are on their way at the same time.")          \
+X(AUTO_OFFSET_RESET, "auto.offset.reset", CONSUMER, ENUM, "earliest", 0, 2,    \
+  "earliest|latest|none",                                                      \
+  "Where to go on when the wanted offset is not there (any more); none "       \
+  "reports KL_EOFFSETRANGE instead.")                                          \
+X(ENABLE_PARTITION_EOF, "enable.partition.eof", CONSUMER, BOOL, "false",       \
+  0, 1, "false|true",                                                          \
+  "Report when the end of a partition is reached.")                            \
+X(FETCH_MAX_BYTES, "fetch.max.bytes", CONSUMER, SIZE, "1048576",               \
+  1024, 1073741824, "",                                                        \
+  "Bytes of batches that one event carries, about; at least one batch.")       \
+X(FETCH_PREFETCH, "fetch.prefetch", CONSUMER, INT, "2", 1, 16, "",             \
+  "Events per partition that are read ahead of the program, each up to "       \
+  "fetch.max.bytes.")
+/* clang-format on */
+
+#endif
