@@ -18,11 +18,16 @@ struct kl_os_cond
     pthread_cond_t c; /* on the monotonic clock */
 };
 
+/* Stays where it is from start to join. */
 struct kl_os_thread
 {
     pthread_t t;
+    void (*fn)(void *user);
+    void *user;
+    char name[16]; /* cut to what Linux shows */
 };
 
+/* Not recursive. 0 or KL_ENOMEM. */
 int kl_os_mutex_init(struct kl_os_mutex *m);
 void kl_os_mutex_deinit(struct kl_os_mutex *m);
 void kl_os_mutex_lock(struct kl_os_mutex *m);
@@ -51,11 +56,13 @@ struct kl_os_wakeup
     int write_fd;
 };
 
+/* 0, KL_ENOFILES or KL_ENOMEM. */
 int kl_os_wakeup_init(struct kl_os_wakeup *w);
 void kl_os_wakeup_deinit(struct kl_os_wakeup *w);
 void kl_os_wakeup_signal(struct kl_os_wakeup *w); /* any thread */
 void kl_os_wakeup_drain(struct kl_os_wakeup *w);
-/* Sleeps until signalled or timeout_ns passed (negative = no limit). */
+/* Sleeps until signalled or timeout_ns passed (negative = no limit). Returns
+ * early when a signal handler of the host ran in this thread. */
 void kl_os_wakeup_wait(struct kl_os_wakeup *w, int64_t timeout_ns);
 
 /* Process id, to notice a fork. */
