@@ -220,7 +220,8 @@ $(BUILD)/test/%_main.c: test/lib/runner.sh $(BUILD)/links
 # shared library: what the headers declare must be enough.
 $(BUILD)/test/api: LIBRARY = $(SHARED) -Wl,-rpath,$(abspath $(BUILD))
 $(BUILD)/test/%: LIBRARY = $(STATIC) $(LIBS)
-$(RUNNERS): $(STATIC) $(SHARED) $(TESTLIB) $(BUILD)/links
+$(BUILD)/test/api: $(SHARED)
+$(RUNNERS): $(STATIC) $(TESTLIB) $(BUILD)/links
 .SECONDEXPANSION:
 $(RUNNERS): $(BUILD)/test/%: $(BUILD)/test/%_main.c $$(call obj,$$($$*_SRC))
 	$(call say,LD,$@)
