@@ -15,8 +15,8 @@ struct kl_batch_epoch
     int64_t start;
 };
 
-/* Ascending in both fields; starts may repeat only for the newest epochs of a
- * log without writes, where the later replaces the earlier. */
+/* Strictly ascending in both fields: an epoch that begins where the newest one
+ * began replaces it, since that one never got a record. */
 struct kl_batch_epochs
 {
     struct kl_batch_epoch *items;
@@ -28,7 +28,8 @@ void kl_batch_epochs_init(struct kl_batch_epochs *e);
 void kl_batch_epochs_deinit(struct kl_batch_epochs *e,
                             const struct kl_base_alloc *alloc);
 /* Records that epoch begins at start; nothing to do where it is the newest
- * already. KL_EINVAL where epoch or start would go back; KL_ENOMEM. */
+ * already. KL_EINVAL where epoch or start would go back or are negative;
+ * KL_ENOMEM. */
 int kl_batch_epochs_append(struct kl_batch_epochs *e,
                            const struct kl_base_alloc *alloc, int32_t epoch,
                            int64_t start);
@@ -41,8 +42,9 @@ void kl_batch_epochs_trim(struct kl_batch_epochs *e, int64_t start);
 int32_t kl_batch_epochs_last(const struct kl_batch_epochs *e);
 /* Epoch of the record at offset, or -1. */
 int32_t kl_batch_epochs_at(const struct kl_batch_epochs *e, int64_t offset);
-/* Rule 1.11.1: the end offset of the largest epoch <= epoch. epoch_out is -1
- * and end_out -1 where undefined. */
+/* Rule 1.11.1: the end offset of the largest epoch <= epoch (of epoch itself
+ * where all are larger). Both are -1 where undefined: epoch is negative or
+ * above the newest, or the list is empty. */
 void kl_batch_epochs_end_for(const struct kl_batch_epochs *e, int32_t epoch,
                              int64_t leo, int32_t *epoch_out, int64_t *end_out);
 
