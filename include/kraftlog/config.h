@@ -58,8 +58,7 @@ enum {
     KL_CONFIG_INT = 1,  /* a decimal number */
     KL_CONFIG_SIZE = 2, /* bytes; k, m and g behind it mean 2^10, 2^20, 2^30 */
     KL_CONFIG_MS = 3,   /* milliseconds */
-    KL_CONFIG_BOOL = 4, /* true or false */
-    KL_CONFIG_ENUM = 5  /* one of the words that kl_config_key_range lists */
+    KL_CONFIG_ENUM = 4  /* one of the words that kl_config_key_range lists */
 };
 
 /* Makes a configuration in which every key has its default. allocator (NULL =
@@ -76,7 +75,7 @@ KL_API void kl_config_free(kl_config *config);
  * kl_config_errmsg says which and what is. KL_EINVAL. */
 KL_API int kl_config_set(kl_config *config, const char *key, const char *value);
 
-/* The same for a key whose value is a number (INT, SIZE, MS; BOOL as 0 or 1).
+/* The same for a key whose value is a number (INT, SIZE, MS).
  * KL_ECONFIG, KL_EINVAL. */
 KL_API int kl_config_set_int(kl_config *config, const char *key, int64_t value);
 
@@ -114,7 +113,7 @@ KL_API const char *kl_config_key_doc(size_t index);
 /* KL_CONFIG_NODE, _TOPIC, _PRODUCER or _CONSUMER; 0 past the last. */
 KL_API int kl_config_key_scope(size_t index);
 
-/* KL_CONFIG_INT, _SIZE, _MS, _BOOL or _ENUM; 0 past the last. */
+/* KL_CONFIG_INT, _SIZE, _MS or _ENUM; 0 past the last. */
 KL_API int kl_config_key_type(size_t index);
 
 /* The default as text, static; NULL past the last. */

@@ -6,7 +6,6 @@
 
 #include "base/config.h"
 #include "base/error.h"
-#include "runtime/op.h"
 #include "runtime/runtime.h"
 
 #include <kraftlog/client.h>

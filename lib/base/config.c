@@ -8,7 +8,6 @@
 #define RANGE_INT(min, max, words) #min ".." #max
 #define RANGE_SIZE(min, max, words) #min ".." #max
 #define RANGE_MS(min, max, words) #min ".." #max
-#define RANGE_BOOL(min, max, words) words
 #define RANGE_ENUM(min, max, words) words
 #define ROW(id, name, scope, type, text, min, max, words, doc)                 \
     {name,                                                                     \
@@ -24,11 +23,6 @@ static const struct kl_base_config_row config_rows[KL_BASE_CONFIG_COUNT] = {
     KL_BASE_CONFIG_TABLE(ROW)};
 
 _Static_assert(KL_BASE_CONFIG_COUNT <= 64, "one bit per key");
-
-static int config_is_word(const struct kl_base_config_row *row)
-{
-    return row->type == KL_CONFIG_ENUM || row->type == KL_CONFIG_BOOL;
-}
 
 /* Index of a word in "a|b|c", or -1. */
 static int64_t config_word_index(const char *words, const char *text)
@@ -88,7 +82,7 @@ static int config_number(const struct kl_base_config_row *row, const char *text,
 static int config_parse(const struct kl_base_config_row *row, const char *text,
                         int64_t *out)
 {
-    if (!config_is_word(row))
+    if (row->type != KL_CONFIG_ENUM)
         return config_number(row, text, out);
     *out = config_word_index(row->range, text);
     return *out < 0 ? KL_ECONFIG : 0;
@@ -193,7 +187,7 @@ void kl_base_config_format(const struct kl_base_config *c, size_t key,
     int64_t v = c ? c->values[key] : config_default(key);
     const char *word = row->range;
 
-    if (!config_is_word(row)) {
+    if (row->type != KL_CONFIG_ENUM) {
         (void)snprintf(out, KL_BASE_CONFIG_TEXT, "%lld", (long long)v);
         return;
     }

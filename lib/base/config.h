@@ -56,7 +56,7 @@ int kl_base_config_set(struct kl_base_config *c, const char *name,
                        const char *value, struct kl_base_error *error);
 int kl_base_config_set_int(struct kl_base_config *c, const char *name,
                            int64_t value, struct kl_base_error *error);
-/* Value of a key: a number, 0 or 1, or the index of the word. Enough for every
+/* Value of a key: a number, or the index of the word. Enough for every
  * reader; c NULL = the default. */
 int64_t kl_base_config_value(const struct kl_base_config *c,
                              enum kl_base_config_key key);

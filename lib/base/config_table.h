@@ -81,9 +81,6 @@ X(AUTO_OFFSET_RESET, "auto.offset.reset", CONSUMER, ENUM, "earliest", 0, 2,    \
   "earliest|latest|none",                                                      \
   "Where to go on when the wanted offset is not there (any more); none "       \
   "reports KL_EOFFSETRANGE instead.")                                          \
-X(ENABLE_PARTITION_EOF, "enable.partition.eof", CONSUMER, BOOL, "false",       \
-  0, 1, "false|true",                                                          \
-  "Report when the end of a partition is reached.")                            \
 X(FETCH_MAX_BYTES, "fetch.max.bytes", CONSUMER, SIZE, "1048576",               \
   1024, 1073741824, "",                                                        \
   "Bytes of batches that one event carries, about; at least one batch.")       \

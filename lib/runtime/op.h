@@ -4,16 +4,31 @@
  *
  * The results are plain fields: the owner writes them, then completes; readers
  * look at kl_runtime_op_is_done first, which orders the memory.
+ *
+ * A part of the door: runtime.h includes it.
  */
 #ifndef KL_RUNTIME_OP_H
 #define KL_RUNTIME_OP_H
 
 #include "base/buf.h"
-#include "runtime/runtime.h"
+#include "base/error.h"
 
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
+
+struct kl_runtime_node;
+struct kl_runtime_op;
+
+/* Requests are how other threads reach the owner: see runtime.h. */
+struct kl_runtime_request
+{
+    struct kl_runtime_request *next;
+    /* Called by the owner, once. closed = the node is stopping: do not start
+     * anything, complete with KL_ECLOSED. */
+    void (*run)(struct kl_runtime_node *n, struct kl_runtime_request *r,
+                int closed);
+};
 
 typedef void (*kl_runtime_op_fn)(struct kl_runtime_op *op, void *user);
 
@@ -42,7 +57,7 @@ struct kl_runtime_op
     atomic_uint refs;
     atomic_uint state; /* private to op.c */
     struct kl_runtime_node *node;
-    struct kl_runtime_op *next; /* queue of callbacks */
+    struct kl_runtime_request request; /* of the callback */
     kl_runtime_op_fn fn;
     void *user;
     struct kl_runtime_op_extra *extra;

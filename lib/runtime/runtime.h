@@ -8,11 +8,15 @@
 #define KL_RUNTIME_RUNTIME_H
 
 #include "base/alloc.h"
+#include "base/assert.h"
 #include "base/chunk.h"
+#include "base/config.h"
 #include "base/error.h"
 #include "base/list.h"
 #include "base/uuid.h"
 #include "batch/batch.h"
+#include "os/clock.h"
+#include "runtime/op.h"
 #include "store/store.h"
 
 #include <stdint.h>
@@ -24,7 +28,8 @@ struct kl_runtime_node;
 void kl_runtime_ref(struct kl_runtime_node *n);   /* any thread */
 void kl_runtime_unref(struct kl_runtime_node *n); /* any thread */
 const struct kl_base_alloc *kl_runtime_alloc(const struct kl_runtime_node *n);
-/* 0, KL_ECLOSED after stop or free, KL_EFORK in a child process, KL_EFAILED. */
+/* 0; KL_ESTATE before open, KL_ECLOSED once stopping, KL_EFORK in a child
+ * process. A load or two. A failed store is no reason: reads go on. */
 int kl_runtime_check(const struct kl_runtime_node *n);       /* any thread */
 int64_t kl_runtime_now_ns(const struct kl_runtime_node *n);  /* any thread */
 int64_t kl_runtime_wall_ms(const struct kl_runtime_node *n); /* any thread */
@@ -42,16 +47,13 @@ void kl_runtime_notify(struct kl_runtime_node *n);
 
 /* ---- requests: from any thread to the owner ---------------------------- */
 
-struct kl_runtime_request
-{
-    struct kl_runtime_request *next;
-    /* Called by the owner, once. closed = the node is stopping: do not start
-     * anything, complete with KL_ECLOSED. */
-    void (*run)(struct kl_runtime_node *n, struct kl_runtime_request *r,
-                int closed);
-};
+/* struct kl_runtime_request is in op.h. */
 
-/* Never fails and never blocks; wakes the owner. */
+/* Never fails and never blocks; wakes the owner. After the node has been closed
+ * there is no owner: run is called inside, by this or another submitting
+ * thread, one request at a time; so no lock that run takes may be held here.
+ * A node that stops fires all timers once, and goes on until nothing accepted
+ * is left, before it refuses requests and appends. */
 void kl_runtime_submit(struct kl_runtime_node *n,
                        struct kl_runtime_request *request);
 
@@ -105,7 +107,8 @@ struct kl_runtime_produce
     int code;
     int64_t base_offset;
     int32_t leader_epoch;
-    int level; /* KL_LEVEL_MEMORY, KL_LEVEL_DURABLE */
+    int level;          /* KL_LEVEL_MEMORY, KL_LEVEL_DURABLE */
+    int64_t end_offset; /* the runtime's */
 };
 void kl_runtime_produce(struct kl_runtime_node *n,
                         struct kl_runtime_produce *p);
@@ -113,7 +116,9 @@ void kl_runtime_produce(struct kl_runtime_node *n,
 /* ---- fetch ------------------------------------------------------------- */
 
 /* Owner thread. Waits for records where there are none at offset yet; done is
- * called by the owner, with at least one frame or a code. */
+ * called later by the owner, with at least one frame or a code in read.code:
+ * KL_ENOTOPIC, KL_EOFFSETRANGE, KL_ECORRUPT, KL_EIO, KL_ECANCELED, KL_ECLOSED.
+ * Slices are the caller's to release. */
 struct kl_runtime_fetch
 {
     struct kl_base_list link; /* the runtime's */
@@ -123,7 +128,7 @@ struct kl_runtime_fetch
     int64_t high_watermark;    /* out */
     int64_t log_start;         /* out */
     void (*done)(struct kl_runtime_node *n, struct kl_runtime_fetch *f);
-    int parked;
+    int state; /* the runtime's */
 };
 void kl_runtime_fetch(struct kl_runtime_node *n, struct kl_runtime_fetch *f);
 /* Gives up a fetch: done is called with KL_ECANCELED, at once when it was
@@ -135,6 +140,7 @@ void kl_runtime_fetch_cancel(struct kl_runtime_node *n,
  * KL_OFFSET_TIMESTAMP, a timestamp to an offset (the end where none). */
 struct kl_runtime_list_offset
 {
+    struct kl_base_list link; /* the runtime's */
     struct kl_base_uuid topic_id;
     int32_t partition;
     int64_t spec;
@@ -149,9 +155,72 @@ struct kl_runtime_list_offset
 void kl_runtime_list_offset(struct kl_runtime_node *n,
                             struct kl_runtime_list_offset *l);
 
-/* ---- operations: one handle for every asynchronous result -------------- */
+/* ---- life cycle -------------------------------------------------------- */
 
-/* Behind kl_op; see runtime/op.h. */
-struct kl_runtime_op;
+/* All copied but vfs and clock, which must outlive the node. */
+struct kl_runtime_options
+{
+    struct kl_base_alloc alloc;
+    struct kl_base_config config;
+    int trace_level;
+    void (*trace)(int level, const char *text, void *user);
+    void *trace_user;
+    struct kl_base_panic_hook panic;
+    struct kl_os_vfs *vfs;           /* NULL = the real file system */
+    const struct kl_os_clock *clock; /* NULL = the real clock */
+    int lanes_inline;                /* 1 = no threads for files */
+};
+
+/* These are kl_node_*, argument for argument; node.h says what they do. */
+int kl_runtime_new(struct kl_runtime_node **out,
+                   const struct kl_runtime_options *options);
+int kl_runtime_open(struct kl_runtime_node *n, const char *dir, uint32_t flags);
+int kl_runtime_start(struct kl_runtime_node *n);
+int kl_runtime_poll(struct kl_runtime_node *n, int32_t timeout_ms);
+int kl_runtime_fd(const struct kl_runtime_node *n);
+int kl_runtime_deadline(const struct kl_runtime_node *n, int64_t *ns_out);
+int kl_runtime_stop(struct kl_runtime_node *n, int32_t timeout_ms);
+/* A crash stop where it is not stopped, and gives the reference up. */
+void kl_runtime_close(struct kl_runtime_node *n);
+int kl_runtime_state(const struct kl_runtime_node *n);
+int kl_runtime_id(const struct kl_runtime_node *n, int32_t *id_out);
+int kl_runtime_errmsg(const struct kl_runtime_node *n, char *buf, size_t size);
+/* Any thread. KL_ESTATE, KL_ECLOSED. */
+int kl_runtime_stats_json(const struct kl_runtime_node *n,
+                          struct kl_base_buf *out);
+int kl_runtime_stats_prometheus(const struct kl_runtime_node *n,
+                                struct kl_base_buf *out);
+
+/* ---- administration: any thread ----------------------------------------- */
+
+enum kl_runtime_command_type {
+    KL_RUNTIME_CREATE_TOPIC, /* number: partitions; replication; config */
+    KL_RUNTIME_DELETE_TOPIC,
+    KL_RUNTIME_SET_CONFIG, /* key, value (NULL = default) */
+    KL_RUNTIME_LIST_TOPICS,
+    KL_RUNTIME_DESCRIBE_TOPIC,
+    KL_RUNTIME_DELETE_BEFORE, /* number: partition; offset */
+    KL_RUNTIME_LIST_OFFSET    /* number: partition; offset: spec; timestamp */
+};
+
+/* What is wanted; texts are copied by the call. */
+struct kl_runtime_wish
+{
+    enum kl_runtime_command_type type;
+    const char *topic;
+    int32_t number;
+    int32_t replication;
+    const struct kl_base_config *config; /* NULL = all defaults */
+    const char *key;
+    const char *value;
+    int64_t offset;
+    int64_t timestamp;
+};
+
+/* Begins a command; *out is an operation with one reference for the caller, or
+ * nobody asks where out is NULL. KL_ENOMEM. */
+int kl_runtime_command(struct kl_runtime_node *n,
+                       const struct kl_runtime_wish *wish,
+                       struct kl_runtime_op **out);
 
 #endif
