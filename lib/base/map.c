@@ -65,15 +65,19 @@ void *kl_base_map_get(const struct kl_base_map *m, const void *key,
     return e ? e->value : NULL;
 }
 
-/* Puts an entry whose key is absent into a table with room. */
-static void map_place(struct kl_base_map_entry *entries, size_t capacity,
-                      const struct kl_base_map_entry *entry)
+/* Puts an entry whose key is absent into a table with room. Returns the state
+ * of the place it took. */
+static uint32_t map_place(struct kl_base_map_entry *entries, size_t capacity,
+                          const struct kl_base_map_entry *entry)
 {
     size_t i = entry->hash & (capacity - 1);
+    uint32_t before;
 
     while (entries[i].hash > MAP_REMOVED)
         i = (i + 1) & (capacity - 1);
+    before = entries[i].hash;
     entries[i] = *entry;
+    return before;
 }
 
 /* Makes room for one more: at most three quarters are in use. The new size
@@ -109,7 +113,6 @@ int kl_base_map_put(struct kl_base_map *m, const void *key, size_t key_size,
 {
     struct kl_base_map_entry entry = {key, (uint32_t)key_size, 0, value};
     struct kl_base_map_entry *found = map_find(m, key, key_size);
-    size_t i;
     int rc;
 
     if (found) {
@@ -122,12 +125,8 @@ int kl_base_map_put(struct kl_base_map *m, const void *key, size_t key_size,
     if (rc)
         return rc;
     entry.hash = map_hash(key, key_size);
-    i = entry.hash & (m->capacity - 1);
-    while (m->entries[i].hash > MAP_REMOVED)
-        i = (i + 1) & (m->capacity - 1);
-    if (m->entries[i].hash == MAP_NEVER)
+    if (map_place(m->entries, m->capacity, &entry) == MAP_NEVER)
         m->used++;
-    m->entries[i] = entry;
     m->count++;
     return KL_OK;
 }
