@@ -4,6 +4,7 @@
 #include "base/buf.h"
 
 #include "base/endian.h"
+#include "base/utf8.h"
 
 #include <kraftlog/error.h>
 #include <stdarg.h>
@@ -117,37 +118,6 @@ void kl_base_buf_printf(struct kl_base_buf *b, const char *format, ...)
     b->size += (size_t)length;
 }
 
-/* Bytes of the well-formed UTF-8 sequence at s (Unicode table 3-7: no
- * surrogates, nothing overlong, nothing above U+10FFFF), or 0. */
-static size_t buf_utf8(const uint8_t *s, size_t size)
-{
-    uint8_t low = 0x80, high = 0xbf;
-    size_t length, i;
-
-    if (s[0] < 0x80)
-        return 1;
-    if (s[0] < 0xc2 || s[0] > 0xf4)
-        return 0;
-    length = s[0] < 0xe0 ? 2 : s[0] < 0xf0 ? 3 : 4;
-    if (length > size)
-        return 0;
-    if (s[0] == 0xe0)
-        low = 0xa0;
-    else if (s[0] == 0xed)
-        high = 0x9f;
-    else if (s[0] == 0xf0)
-        low = 0x90;
-    else if (s[0] == 0xf4)
-        high = 0x8f;
-    if (s[1] < low || s[1] > high)
-        return 0;
-    for (i = 2; i < length; i++) {
-        if (s[i] < 0x80 || s[i] > 0xbf)
-            return 0;
-    }
-    return length;
-}
-
 /* One ASCII character inside a JSON string. */
 static void buf_json_ascii(struct kl_base_buf *b, uint8_t c)
 {
@@ -173,7 +143,7 @@ void kl_base_buf_json(struct kl_base_buf *b, const char *text, size_t size)
 
     kl_base_buf_put8(b, '"');
     while (i < size) {
-        size_t length = buf_utf8(s + i, size - i);
+        size_t length = kl_base_utf8_sequence(s + i, size - i);
 
         if (length == 0) {
             kl_base_buf_append(b, "\\ufffd", 6);
