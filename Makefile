@@ -22,6 +22,7 @@ Q = $(if $(V),,@)
 say = $(if $(V),,@printf '  %-6s %s\n' '$1' '$2')
 PKG_CONFIG ?= pkg-config
 PYTHON ?= python3
+export PYTHONDONTWRITEBYTECODE = 1
 pkg = $(shell $(PKG_CONFIG) $1 2>/dev/null)
 has = $(shell $(PKG_CONFIG) --exists $1 2>/dev/null && echo 1)
 
@@ -321,10 +322,11 @@ endif
 # ---- lint ---------------------------------------------------------------------------------
 
 .PHONY: lint format
-lint: ## layers, lengths, banned calls, symbols, format
+lint: ## layers, lengths, banned calls, symbols, format (ONLY=lib/base)
 lint: $(STATIC)
+	@$(PYTHON) test/lint/selftest.py
 	@$(PYTHON) test/lint/lint.py $(if $(filter release,$(VARIANT)),\
-	    --objects $(BUILD)/obj)
+	    --objects $(BUILD)/obj) $(ONLY)
 
 format: ## rewrite all sources with clang-format
 	clang-format -i $(HEADERS) $(wildcard lib/*/*.[ch] examples/*.[ch] \
