@@ -185,8 +185,8 @@ $(SHARED): $(BUILD)/$(SHARED_FILE)
 	$(Q)ln -sf $(SHARED_FILE) $(BUILD)/$(SONAME)
 	$(Q)ln -sf $(SONAME) $@
 
-$(BUILD)/kraftlog.pc: pkgconfig/kraftlog.pc.in include/kraftlog/version.h \
-    $(BUILD)/links
+# Made every time, because install may have been given another PREFIX.
+$(BUILD)/kraftlog.pc: pkgconfig/kraftlog.pc.in FORCE
 	$(Q)sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@LIBDIR@|$(LIBDIR)|' \
 	    -e 's|@INCLUDEDIR@|$(INCLUDEDIR)|' -e 's|@VERSION@|$(VERSION)|' \
 	    -e 's|@CODECS@|$(strip $(CODECS))|' $< >$@
