@@ -1,3 +1,6 @@
+/*
+ * The bytes of files in memory.
+ */
 #include "os/blocks.h"
 
 #include <kraftlog/error.h>

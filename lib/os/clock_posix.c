@@ -1,3 +1,6 @@
+/*
+ * The clock of the system.
+ */
 #include "os/clock.h"
 
 #include <time.h>

@@ -1,3 +1,6 @@
+/*
+ * Random bytes from the system's call, or from its device.
+ */
 #include "os/entropy.h"
 
 #include <errno.h>

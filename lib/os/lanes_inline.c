@@ -1,3 +1,6 @@
+/*
+ * Lanes without threads.
+ */
 #include "base/alloc.h"
 #include "base/assert.h"
 #include "os/lane.h"

@@ -1,3 +1,6 @@
+/*
+ * Sorted names.
+ */
 #include "os/names.h"
 
 #include <stdlib.h>

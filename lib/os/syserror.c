@@ -1,3 +1,6 @@
+/*
+ * The table of translations.
+ */
 #include "os/syserror.h"
 
 #include <errno.h>

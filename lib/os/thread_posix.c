@@ -1,3 +1,6 @@
+/*
+ * Threads on POSIX.
+ */
 #include "base/assert.h"
 #include "os/syserror.h"
 #include "os/thread.h"

@@ -1,3 +1,6 @@
+/*
+ * Folders and files in memory.
+ */
 #include "os/tree.h"
 
 #include "base/assert.h"

@@ -93,58 +93,62 @@ END_TEST
 
 START_TEST(resize_leaves_a_hole_without_blocks)
 {
-    struct test_fail_alloc f;
+    struct fail_alloc f;
     struct kl_os_blocks b;
     uint8_t buf[3] = {1, 2, 3};
 
-    test_fail_alloc_init(&f, 0);
+    fail_alloc_init(&f);
+    fail_alloc_arm(&f, 1);
     kl_os_blocks_init(&b, &f.alloc);
     kl_os_blocks_resize(&b, (uint64_t)1 << 40);
     ck_assert_uint_eq(kl_os_blocks_read(&b, buf, 3, (1ULL << 40) - 2), 2);
     ck_assert_uint_eq(buf[0] + buf[1], 0);
-    ck_assert_uint_eq(f.live, 0);
+    ck_assert_uint_eq(f.calls, 0);
     kl_os_blocks_deinit(&b);
+    fail_alloc_deinit(&f);
 }
 END_TEST
 
 START_TEST(write_without_memory)
 {
     static uint8_t data[3 * BLOCK];
-    struct test_fail_alloc f;
+    struct fail_alloc f;
     struct kl_os_blocks b;
-    int64_t grants = 0;
+    uint64_t fail_at = 1;
 
     memset(data, 7, sizeof data);
     do {
         size_t n;
 
-        test_fail_alloc_init(&f, grants++);
+        fail_alloc_init(&f);
+        fail_alloc_arm(&f, fail_at++);
         kl_os_blocks_init(&b, &f.alloc);
         n = kl_os_blocks_write(&b, data, sizeof data, 10);
         ck_assert_uint_eq(b.size, n ? 10 + n : 0);
-        ck_assert(f.refusals ? n < sizeof data : n == sizeof data);
+        ck_assert(f.failed ? n < sizeof data : n == sizeof data);
         kl_os_blocks_deinit(&b);
-        ck_assert_uint_eq(f.live, 0);
-    } while (f.refusals);
-    ck_assert_int_gt(grants, 3);
+        fail_alloc_deinit(&f);
+    } while (f.failed);
+    ck_assert_uint_gt(fail_at, 3);
 }
 END_TEST
 
 START_TEST(reserve_without_memory)
 {
-    struct test_fail_alloc f;
+    struct fail_alloc f;
     struct kl_os_blocks b;
-    int64_t grants = 0;
+    uint64_t fail_at = 1;
     int rc;
 
     do {
-        test_fail_alloc_init(&f, grants++);
+        fail_alloc_init(&f);
+        fail_alloc_arm(&f, fail_at++);
         kl_os_blocks_init(&b, &f.alloc);
         rc = kl_os_blocks_reserve(&b, 5, 3 * BLOCK);
-        ck_assert_int_eq(rc, f.refusals ? KL_ENOMEM : 0);
+        ck_assert_int_eq(rc, f.failed ? KL_ENOMEM : 0);
         ck_assert_uint_eq(b.size, rc ? 0 : 5 + 3 * BLOCK);
         kl_os_blocks_deinit(&b);
-        ck_assert_uint_eq(f.live, 0);
+        fail_alloc_deinit(&f);
     } while (rc);
 }
 END_TEST
@@ -152,16 +156,18 @@ END_TEST
 START_TEST(reserve_saves_later_allocations)
 {
     static uint8_t data[2 * BLOCK];
-    struct test_fail_alloc f;
+    struct fail_alloc f;
     struct kl_os_blocks b;
 
-    test_fail_alloc_init(&f, -1);
+    fail_alloc_init(&f);
     kl_os_blocks_init(&b, &f.alloc);
     ck_assert_int_eq(kl_os_blocks_reserve(&b, 0, sizeof data), 0);
-    f.grants = 0;
+    fail_alloc_arm(&f, 1);
     ck_assert_uint_eq(kl_os_blocks_write(&b, data, sizeof data, 0),
                       sizeof data);
+    ck_assert_uint_eq(f.calls, 0);
     kl_os_blocks_deinit(&b);
+    fail_alloc_deinit(&f);
 }
 END_TEST
 

@@ -289,17 +289,18 @@ END_TEST
 
 START_TEST(new_without_memory)
 {
-    struct test_fail_alloc f;
+    struct fail_alloc f;
     struct kl_os_lanes *lanes;
 
-    test_fail_alloc_init(&f, 0);
+    fail_alloc_init(&f);
+    fail_alloc_arm(&f, 1);
     ck_assert_int_eq(kl_os_lanes_threads_new(&lanes, &f.alloc, 2, NULL, NULL),
                      KL_ENOMEM);
-    f.grants = -1;
+    fail_alloc_arm(&f, 0);
     ck_assert_int_eq(kl_os_lanes_threads_new(&lanes, &f.alloc, 2, NULL, NULL),
                      0);
     lanes->ops->free(lanes);
-    ck_assert_uint_eq(f.live, 0);
+    fail_alloc_deinit(&f);
 }
 END_TEST
 

@@ -70,23 +70,24 @@ END_TEST
 /* Whatever allocation fails, what was added before stays. */
 START_TEST(add_without_memory)
 {
-    for (int64_t grants = 0;; grants++) {
-        struct test_fail_alloc f;
+    for (uint64_t fail_at = 1;; fail_at++) {
+        struct fail_alloc f;
         struct kl_os_names n;
         int rc = 0;
         size_t count = 0;
 
-        test_fail_alloc_init(&f, grants);
+        fail_alloc_init(&f);
+        fail_alloc_arm(&f, fail_at);
         kl_os_names_init(&n, &f.alloc);
         for (int i = 0; !rc && i < 40; i++) {
             rc = kl_os_names_add(&n, "name");
             count += rc == 0;
         }
         ck_assert_uint_eq(n.count, count);
-        ck_assert_int_eq(rc, f.refusals ? KL_ENOMEM : 0);
+        ck_assert_int_eq(rc, f.failed ? KL_ENOMEM : 0);
         kl_os_names_deinit(&n);
-        ck_assert_uint_eq(f.live, 0);
-        if (!f.refusals)
+        fail_alloc_deinit(&f);
+        if (!f.failed)
             break;
     }
 }

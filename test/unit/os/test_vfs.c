@@ -28,7 +28,7 @@ static void teardown_posix(void)
 
 static void setup_memory(void)
 {
-    strcpy(folder, "/mem");
+    snprintf(folder, sizeof folder, "/mem");
     ck_assert_int_eq(kl_os_vfs_memory_new(&vfs, &kl_base_alloc_libc, 0), 0);
     ck_assert_int_eq(vfs->ops->mkdir(vfs, folder), 0);
 }

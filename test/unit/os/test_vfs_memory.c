@@ -144,19 +144,20 @@ END_TEST
 
 START_TEST(free_with_content)
 {
-    char path[64] = "";
+    static const char deep[] = "/d/d/d/d/d/d/d/d/d/d";
+    char path[sizeof deep + 2];
 
-    for (int i = 0; i < 20; i++) {
+    for (size_t size = 2; size < sizeof deep; size += 2) {
         struct kl_os_file *file;
 
-        strcat(path, "/d");
+        snprintf(path, sizeof path, "%.*s", (int)size, deep);
         ck_assert_int_eq(vfs->ops->mkdir(vfs, path), 0);
-        strcat(path, "/f");
+        snprintf(path, sizeof path, "%.*s/f", (int)size, deep);
         file = create(path);
         ck_assert_int_eq(write_at(file, 10, 0, NULL), 0);
         ck_assert_int_eq(vfs->ops->close(file), 0);
-        path[strlen(path) - 2] = 0;
     }
+    ck_assert_uint_eq(space(), CAPACITY - 100);
 }
 END_TEST
 
@@ -202,21 +203,22 @@ static int scenario_run(void)
 
 START_TEST(calls_without_memory)
 {
-    struct test_fail_alloc f;
-    int64_t grants = 0;
+    struct fail_alloc f;
+    uint64_t fail_at = 1;
     int rc;
 
     do {
-        test_fail_alloc_init(&f, grants++);
+        fail_alloc_init(&f);
+        fail_alloc_arm(&f, fail_at++);
         rc = kl_os_vfs_memory_new(&vfs, &f.alloc, 0);
         if (!rc) {
             rc = scenario_run();
             vfs->ops->free(vfs);
         }
-        ck_assert_int_eq(rc, f.refusals ? KL_ENOMEM : 0);
-        ck_assert_uint_eq(f.live, 0);
+        ck_assert_int_eq(rc, f.failed ? KL_ENOMEM : 0);
+        fail_alloc_deinit(&f);
     } while (rc);
-    ck_assert_int_gt(grants, 50);
+    ck_assert_uint_gt(fail_at, 50);
 }
 END_TEST
 

@@ -225,15 +225,16 @@ static int ignore_name(const char *name, void *user)
 
 START_TEST(calls_without_memory)
 {
-    struct test_fail_alloc f;
-    int64_t grants = 0;
+    struct fail_alloc f;
+    uint64_t fail_at = 1;
     int rc;
 
     do {
         struct kl_os_vfs *own;
         struct kl_os_file *file;
 
-        test_fail_alloc_init(&f, grants++);
+        fail_alloc_init(&f);
+        fail_alloc_arm(&f, fail_at++);
         rc = kl_os_vfs_posix_new(&own, &f.alloc);
         if (!rc) {
             rc = own->ops->open(own, path, KL_OS_WRITE | KL_OS_CREATE, &file);
@@ -243,10 +244,10 @@ START_TEST(calls_without_memory)
                 rc = own->ops->list(own, folder, ignore_name, NULL);
             own->ops->free(own);
         }
-        ck_assert_int_eq(rc, f.refusals ? KL_ENOMEM : 0);
-        ck_assert_uint_eq(f.live, 0);
+        ck_assert_int_eq(rc, f.failed ? KL_ENOMEM : 0);
+        fail_alloc_deinit(&f);
     } while (rc);
-    ck_assert_int_ge(grants, 4);
+    ck_assert_uint_ge(fail_at, 4);
 }
 END_TEST
 
