@@ -3,8 +3,9 @@
  */
 #include "base/error.h"
 
+#include "base/fmt.h"
+
 #include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 
 /* Classes of a code: what a caller can do about it. */
@@ -90,8 +91,7 @@ int kl_base_error_set(struct kl_base_error *e, int code, const char *format,
         return code;
     e->code = code;
     va_start(args, format);
-    if (vsnprintf(e->text, sizeof e->text, format, args) < 0)
-        e->text[0] = '\0';
+    kl_base_fmt_v(e->text, sizeof e->text, format, args);
     va_end(args);
     return code;
 }
