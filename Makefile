@@ -26,7 +26,7 @@ export PYTHONDONTWRITEBYTECODE = 1
 pkg = $(shell $(PKG_CONFIG) $1 2>/dev/null)
 has = $(shell $(PKG_CONFIG) --exists $1 2>/dev/null && echo 1)
 
-# ---- version: written in include/kraftlog/version.h and nowhere else ---------
+# ---- version: written in include/kraftlog/version.h and nowhere else --------
 
 version_part = $(shell sed -n 's/^.define KL_VERSION_$1 //p' \
     include/kraftlog/version.h)
@@ -35,7 +35,7 @@ MINOR := $(call version_part,MINOR)
 PATCH := $(call version_part,PATCH)
 VERSION := $(MAJOR).$(MINOR).$(PATCH)
 
-# ---- flags --------------------------------------------------------------------
+# ---- flags ------------------------------------------------------------------
 # CFLAGS, CPPFLAGS and LDFLAGS belong to the user (or packager) and come last;
 # what the code needs is in variables of its own. WERROR= turns warnings back
 # into warnings.
@@ -79,7 +79,7 @@ COMPILE = $(CC) -std=c11 -D_GNU_SOURCE -fvisibility=hidden -fPIC -pthread \
 LINK = $(CC) -pthread $(VARIANT_$(VARIANT)) -Wl,--gc-sections
 LIBS = $(CODEC_LIBS)
 
-# ---- what there is to build -----------------------------------------------------
+# ---- what there is to build -------------------------------------------------
 # ROOMS="base os" builds and tests the library of these rooms alone.
 
 ROOMS ?= $(notdir $(patsubst %/,%,$(sort $(wildcard lib/*/))))
@@ -119,7 +119,7 @@ PROPERTY := $(patsubst test/property/%.c,$(BUILD)/test/%,$(PROPERTY_SRC))
 all: ## build the libraries and the programs (VARIANT=debug asan tsan cov)
 all: $(STATIC) $(SHARED) $(PROGRAM) $(EXAMPLES) $(BUILD)/kraftlog.pc
 
-# ---- compiling --------------------------------------------------------------------
+# ---- compiling --------------------------------------------------------------
 # The stamps hold the command lines and file lists. They are rewritten only when
 # these differ, and what depends on them is made again then.
 
@@ -154,7 +154,7 @@ ALL_SRC := $(LIB_SRC) $(KRAFTLOG_SRC) $(EXAMPLE_SRC) $(unit_SRC) $(fault_SRC) \
     $(api_SRC) $(process_SRC) $(BENCH_SRC) $(PROPERTY_SRC) $(TESTLIB_SRC)
 -include $(patsubst %.c,$(BUILD)/obj/%.d,$(ALL_SRC))
 
-# ---- libraries --------------------------------------------------------------------
+# ---- libraries --------------------------------------------------------------
 
 $(STATIC): $(LIB_OBJ) $(BUILD)/links
 	$(call say,AR,$@)
@@ -191,7 +191,7 @@ $(BUILD)/kraftlog.pc: pkgconfig/kraftlog.pc.in FORCE
 	    -e 's|@INCLUDEDIR@|$(INCLUDEDIR)|' -e 's|@VERSION@|$(VERSION)|' \
 	    -e 's|@CODECS@|$(strip $(CODECS))|' $< >$@
 
-# ---- programs -----------------------------------------------------------------------
+# ---- programs ---------------------------------------------------------------
 
 $(BUILD)/kraftlog: $(call obj,$(KRAFTLOG_SRC)) $(STATIC) $(BUILD)/links
 	$(call say,LD,$@)
@@ -201,14 +201,15 @@ $(EXAMPLES): $(BUILD)/%: $(BUILD)/obj/examples/%.o $(STATIC) $(BUILD)/links
 	$(call say,LD,$@)
 	$(Q)$(LINK) $(LDFLAGS) -o $@ $(filter %.o %.a,$^) $(LIBS)
 
-# ---- test programs --------------------------------------------------------------------
+# ---- test programs ----------------------------------------------------------
 
 $(TESTLIB): $(call obj,$(TESTLIB_SRC)) $(BUILD)/links
 	@mkdir -p $(@D)
 	@rm -f $@
 	$(Q)$(AR) rcs $@ $(filter %.o,$^)
 
-# test/unit/base/test_map.c -> suite_base_map, test/api/test_op.c -> suite_api_op
+# test/unit/base/test_map.c -> suite_base_map
+# test/api/test_op.c -> suite_api_op
 suites = $(addprefix suite_,$(subst /,_,$(subst /test_,/,$(basename \
     $(patsubst test/%,%,$(patsubst test/unit/%,%,$(foreach f,$($1_SRC),$(if \
     $(filter test_%,$(notdir $f)),$f))))))))
@@ -240,7 +241,7 @@ $(BUILD)/test/bench: $(call obj,$(BENCH_SRC)) $(TESTLIB) $(STATIC) \
 	$(Q)$(LINK) $(LDFLAGS) -o $@ $(call obj,$(BENCH_SRC)) $(TESTLIB) \
 	    $(STATIC) $(LIBS)
 
-# ---- running the tests ------------------------------------------------------------------
+# ---- running the tests ------------------------------------------------------
 # Sanitizers report at the end of the process that they watch: no fork there.
 # A timeout is a bound against hanging, generous because machines are busy.
 
@@ -319,7 +320,7 @@ coverage: $(BUILD)/test/unit
 	    | grep -A1 "^File '$$f'" | sed -n "s|^Lines executed:|$$f |p"; done
 endif
 
-# ---- lint ---------------------------------------------------------------------------------
+# ---- lint -------------------------------------------------------------------
 
 .PHONY: lint format
 lint: ## layers, lengths, banned calls, symbols, format (ONLY=lib/base)
@@ -332,7 +333,7 @@ format: ## rewrite all sources with clang-format
 	clang-format -i $(HEADERS) $(wildcard lib/*/*.[ch] examples/*.[ch] \
 	    test/*/*.[ch] test/*/*/*.[ch])
 
-# ---- installing ---------------------------------------------------------------------------
+# ---- installing -------------------------------------------------------------
 
 man_dest = $(MANDIR)/man$(patsubst .%,%,$(suffix $1))/$(notdir $1)
 
@@ -358,7 +359,7 @@ uninstall: ## remove what install has put there
 	    $(foreach m,$(MAN),$(DESTDIR)$(call man_dest,$m))
 	rmdir $(DESTDIR)$(INCLUDEDIR)/kraftlog 2>/dev/null || :
 
-# ---- what the machine needs ---------------------------------------------------------------
+# ---- what the machine needs -------------------------------------------------
 # tool:package for programs, lib:package for what pkg-config knows.
 
 NEEDS = gcc:gcc pkg-config:pkg-config lib=libxxhash:libxxhash-dev \
@@ -391,7 +392,7 @@ deps: ## install what is missing (Debian; says what it installs)
 deps-if-missing:
 	@if [ -n "$$($(MAKE) missing)" ]; then $(MAKE) deps; fi
 
-# ---- the rest -------------------------------------------------------------------------------
+# ---- the rest ---------------------------------------------------------------
 
 .PHONY: dist clean help
 dist: ## build/kraftlog-X.Y.Z.tar.gz of the last commit
