@@ -42,39 +42,39 @@ enum { KL_WIRE_RESOURCE_TOPIC = 2 };
     X(REMOVE_TOPIC, 9, 0, remove_topic, "RemoveTopicRecord")                   \
     X(FEATURE_LEVEL, 12, 0, feature_level, "FeatureLevelRecord")
 
-/* X(kind, name, min, max) */
-#define KL_WIRE_TOPIC_FIELDS(X)                                                \
-    X(TEXT, name, 1, KL_WIRE_TOPIC_NAME_MAX)                                   \
-    X(UUID, topic_id, 1, 1)
+/* X(record, kind, name, min, max); record is passed through. */
+#define KL_WIRE_TOPIC_FIELDS(X, record)                                        \
+    X(record, TEXT, name, 1, KL_WIRE_TOPIC_NAME_MAX)                           \
+    X(record, UUID, topic_id, 1, 1)
 
 /* Identifiers are brokers; -1 stands for none. */
-#define KL_WIRE_PARTITION_FIELDS(X)                                            \
-    X(UUID, topic_id, 1, 1)                                                    \
-    X(I32, partition, 0, INT32_MAX)                                            \
-    X(I32S, replicas, 1, KL_WIRE_REPLICAS_MAX)                                 \
-    X(I32S, isr, 0, KL_WIRE_REPLICAS_MAX)                                      \
-    X(I32S, elr, 0, KL_WIRE_REPLICAS_MAX)                                      \
-    X(I32S, last_known_elr, 0, KL_WIRE_REPLICAS_MAX)                           \
-    X(I32, last_known_leader, -1, INT32_MAX)                                   \
-    X(I32, leader, -1, INT32_MAX)                                              \
-    X(I32, leader_epoch, 0, INT32_MAX)                                         \
-    X(I32, partition_epoch, 0, INT32_MAX)                                      \
-    X(I32S, adding, 0, KL_WIRE_REPLICAS_MAX)                                   \
-    X(I32S, removing, 0, KL_WIRE_REPLICAS_MAX)                                 \
-    X(I32, flags, 0, KL_WIRE_PARTITION_FLAGS)
+#define KL_WIRE_PARTITION_FIELDS(X, record)                                    \
+    X(record, UUID, topic_id, 1, 1)                                            \
+    X(record, I32, partition, 0, INT32_MAX)                                    \
+    X(record, I32S, replicas, 1, KL_WIRE_REPLICAS_MAX)                         \
+    X(record, I32S, isr, 0, KL_WIRE_REPLICAS_MAX)                              \
+    X(record, I32S, elr, 0, KL_WIRE_REPLICAS_MAX)                              \
+    X(record, I32S, last_known_elr, 0, KL_WIRE_REPLICAS_MAX)                   \
+    X(record, I32, last_known_leader, -1, INT32_MAX)                           \
+    X(record, I32, leader, -1, INT32_MAX)                                      \
+    X(record, I32, leader_epoch, 0, INT32_MAX)                                 \
+    X(record, I32, partition_epoch, 0, INT32_MAX)                              \
+    X(record, I32S, adding, 0, KL_WIRE_REPLICAS_MAX)                           \
+    X(record, I32S, removing, 0, KL_WIRE_REPLICAS_MAX)                         \
+    X(record, I32, flags, 0, KL_WIRE_PARTITION_FLAGS)
 
 /* removed 1: the key falls back to its default; value is empty then. */
-#define KL_WIRE_CONFIG_FIELDS(X)                                               \
-    X(I8, resource_type, 0, INT8_MAX)                                          \
-    X(TEXT, resource_name, 0, KL_WIRE_TOPIC_NAME_MAX)                          \
-    X(TEXT, key, 1, KL_WIRE_CONFIG_KEY_MAX)                                    \
-    X(TEXT, value, 0, KL_WIRE_CONFIG_VALUE_MAX)                                \
-    X(I8, removed, 0, 1)
+#define KL_WIRE_CONFIG_FIELDS(X, record)                                       \
+    X(record, I8, resource_type, 0, INT8_MAX)                                  \
+    X(record, TEXT, resource_name, 0, KL_WIRE_TOPIC_NAME_MAX)                  \
+    X(record, TEXT, key, 1, KL_WIRE_CONFIG_KEY_MAX)                            \
+    X(record, TEXT, value, 0, KL_WIRE_CONFIG_VALUE_MAX)                        \
+    X(record, I8, removed, 0, 1)
 
-#define KL_WIRE_REMOVE_TOPIC_FIELDS(X) X(UUID, topic_id, 1, 1)
+#define KL_WIRE_REMOVE_TOPIC_FIELDS(X, record) X(record, UUID, topic_id, 1, 1)
 
-#define KL_WIRE_FEATURE_LEVEL_FIELDS(X)                                        \
-    X(TEXT, name, 1, KL_WIRE_CONFIG_KEY_MAX)                                   \
-    X(I16, level, 0, INT16_MAX)
+#define KL_WIRE_FEATURE_LEVEL_FIELDS(X, record)                                \
+    X(record, TEXT, name, 1, KL_WIRE_CONFIG_KEY_MAX)                           \
+    X(record, I16, level, 0, INT16_MAX)
 
 #endif

@@ -46,11 +46,11 @@ static inline int32_t kl_wire_i32s_get(const struct kl_wire_i32s *a,
 #define KL_WIRE_CTYPE_UUID struct kl_base_uuid
 #define KL_WIRE_CTYPE_TEXT struct kl_wire_text
 #define KL_WIRE_CTYPE_I32S struct kl_wire_i32s
-#define KL_WIRE_MEMBER(kind, name, min, max) KL_WIRE_CTYPE_##kind name;
+#define KL_WIRE_MEMBER(record, kind, name, min, max) KL_WIRE_CTYPE_##kind name;
 #define KL_WIRE_STRUCT(type, number, version, member, text)                    \
     struct kl_wire_##member##_record                                           \
     {                                                                          \
-        KL_WIRE_##type##_FIELDS(KL_WIRE_MEMBER)                                \
+        KL_WIRE_##type##_FIELDS(KL_WIRE_MEMBER, member)                        \
     };
 KL_WIRE_RECORDS(KL_WIRE_STRUCT)
 

@@ -54,7 +54,7 @@ END_TEST
 Suite *suite_base_utf8(void);
 Suite *suite_base_utf8(void)
 {
-    Suite *s = suite_create("base/utf8");
+    Suite *s = suite_create("base_utf8");
     TCase *t = tcase_create("sequence");
 
     tcase_add_test(t, sequence_wellformed);
