@@ -42,8 +42,7 @@ enum {
 enum { KL_CONTROLLER_FEATURE_LEVEL = 1 };
 
 /* Judges one configuration pair of a topic: 0, or KL_ECONFIG with a text.
- * value NULL: the key is to fall back to its default; only the key is judged.
- */
+ * value NULL: only the key is judged. Keys that it accepts are printable. */
 typedef int (*kl_controller_check_fn)(const char *key, const char *value,
                                       void *user, struct kl_base_error *e);
 
@@ -116,12 +115,12 @@ int kl_controller_create_topic(struct kl_controller *c,
                                struct kl_base_uuid *topic_id,
                                struct kl_base_error *e);
 
-/* KL_ENOTOPIC. */
+/* KL_ETOPICNAME, KL_ENOTOPIC. */
 int kl_controller_delete_topic(struct kl_controller *c, const char *name,
                                struct kl_controller_records *out,
                                struct kl_base_error *e);
 
-/* All changes or none. KL_ENOTOPIC, KL_ECONFIG. */
+/* All changes or none. KL_ETOPICNAME, KL_ENOTOPIC, KL_ECONFIG. */
 int kl_controller_alter_config(struct kl_controller *c, const char *name,
                                const struct kl_controller_config *changes,
                                size_t change_count,

@@ -1,0 +1,47 @@
+/*
+ * What always holds between two batches.
+ */
+#include "controller/state.h"
+
+#include <string.h>
+
+static const char *invariants_topic(const struct kl_controller *c,
+                                    const struct kl_controller_topic *t)
+{
+    const char *broken;
+
+    if (kl_controller_topic_name_check(t->name, strlen(t->name), NULL))
+        return "topic names are legal";
+    if (kl_controller_topic_find_id(c, &t->id) != t)
+        return "every topic is found by its id";
+    for (int32_t i = 0; i < t->partition_count; i++) {
+        broken = kl_controller_partition_check(&t->partitions[i]);
+        if (broken)
+            return broken;
+    }
+    for (uint32_t i = 1; i < t->config_count; i++)
+        if (strcmp(t->configs[i - 1].key, t->configs[i].key) >= 0)
+            return "configuration keys ascend";
+    return NULL;
+}
+
+const char *kl_controller_invariant(const struct kl_controller *c)
+{
+    size_t partitions = 0;
+
+    if (c->by_id.count != c->topic_count)
+        return "the topics by id are the topics by name";
+    for (size_t i = 0; i < c->topic_count; i++) {
+        const struct kl_controller_topic *t = c->topics[i];
+        const char *broken = invariants_topic(c, t);
+
+        if (broken)
+            return broken;
+        if (i > 0 && strcmp(c->topics[i - 1]->name, t->name) >= 0)
+            return "topic names ascend";
+        partitions += (size_t)t->partition_count;
+    }
+    if (partitions != c->partition_count)
+        return "the partition count is the sum over the topics";
+    return NULL;
+}
