@@ -55,7 +55,8 @@ typedef void (*kl_os_wake_fn)(void *user);
 
 /* One thread per lane, or fewer: thread_count 1..4 spreads the lanes over that
  * many (1 = one for all; 2 = commit and the rest; 3 = commit, read, the rest).
- * A thread starts with its first job and ends with free. wake may be NULL. */
+ * A thread starts with its first job and ends with free; where none can be
+ * started, the job runs inside submit. wake may be NULL. */
 int kl_os_lanes_threads_new(struct kl_os_lanes **out,
                             const struct kl_base_alloc *alloc, int thread_count,
                             kl_os_wake_fn wake, void *user);

@@ -40,7 +40,8 @@ struct kl_os_file
 };
 
 /* Called by list for every name but "." and "..", in ascending byte order;
- * non-zero ends the listing with that code. */
+ * non-zero ends the listing with that code. It may change the folder: the names
+ * are those of the moment when list was called. */
 typedef int (*kl_os_list_fn)(const char *name, void *user);
 
 struct kl_os_vfs_ops
@@ -72,6 +73,7 @@ struct kl_os_vfs_ops
     int (*rename)(struct kl_os_vfs *vfs, const char *from, const char *to);
     int (*unlink)(struct kl_os_vfs *vfs, const char *path);
     int (*mkdir)(struct kl_os_vfs *vfs, const char *path); /* KL_EEXIST */
+    /* KL_EEXIST where the folder is not empty. */
     int (*rmdir)(struct kl_os_vfs *vfs, const char *path);
     int (*list)(struct kl_os_vfs *vfs, const char *path, kl_os_list_fn fn,
                 void *user);
