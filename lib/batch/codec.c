@@ -35,6 +35,8 @@ int kl_batch_codec_reserve(struct kl_base_buf *out, size_t size)
 {
     uint8_t *data;
 
+    if (size == 0 && !out->data)
+        size = 1;
     if (size <= out->capacity - out->size)
         return 0;
     if (size > SIZE_MAX - out->size)

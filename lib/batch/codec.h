@@ -8,7 +8,8 @@
 #include "batch/batch.h"
 
 /* Room for exactly size bytes behind those in use; the buffer's own growth by
- * doubling could pass a limit. 0 or KL_ENOMEM. */
+ * doubling could pass a limit. Afterwards data is not NULL, whatever the size.
+ * 0 or KL_ENOMEM. */
 int kl_batch_codec_reserve(struct kl_base_buf *out, size_t size);
 
 #ifdef KL_HAVE_LZ4

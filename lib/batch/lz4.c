@@ -105,7 +105,7 @@ static int lz4_reserve(struct lz4_frame *f, size_t want)
     size_t done = lz4_done(f);
     size_t room = done;
 
-    if (want <= f->out->capacity - f->out->size)
+    if (f->out->data && want <= f->out->capacity - f->out->size)
         return 0;
     if (f->has_size && f->in.size < SIZE_MAX / LZ4_FRAME_RATIO_MAX)
         room = f->in.size * LZ4_FRAME_RATIO_MAX;

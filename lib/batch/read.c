@@ -91,6 +91,8 @@ static int iter_unpack(struct kl_batch_iter *it, size_t plain_limit)
     rc = kl_batch_codec_decompress(it->info.attributes & KL_BATCH_ATTR_CODEC,
                                    it->pos, (size_t)(it->end - it->pos),
                                    plain_limit, &plain);
+    if (rc == 0 && plain.size == 0)
+        rc = KL_ECORRUPT; /* there are records to come */
     if (rc != 0) {
         kl_base_buf_deinit(&plain);
         return rc;

@@ -99,8 +99,8 @@ int kl_batch_zstd_decompress(const void *data, size_t size, size_t limit,
     context = ZSTD_createDCtx_advanced(zstd_memory(out->alloc));
     if (!context)
         return KL_ENOMEM;
-    plain = ZSTD_decompressDCtx(
-        context, room > 0 ? out->data + out->size : NULL, room, data, size);
+    plain =
+        ZSTD_decompressDCtx(context, out->data + out->size, room, data, size);
     ZSTD_freeDCtx(context);
     if (!ZSTD_isError(plain)) {
         out->size += plain;

@@ -115,7 +115,8 @@ END_TEST
 START_TEST(reserve_is_exact)
 {
     ck_assert_int_eq(kl_batch_codec_reserve(&out, 0), 0);
-    ck_assert_ptr_null(out.data);
+    ck_assert_ptr_nonnull(out.data);
+    ck_assert_uint_eq(out.capacity, 1);
     ck_assert_int_eq(kl_batch_codec_reserve(&out, 100), 0);
     ck_assert_uint_eq(out.capacity, 100);
     memcpy(out.data, "abc", 3);

@@ -482,6 +482,19 @@ START_TEST(init_compressed)
 }
 END_TEST
 
+/* A good lz4 frame with nothing in it is no batch with a record. */
+START_TEST(init_compressed_empty)
+{
+    static const uint8_t empty[] = {4, 0x22, 0x4d, 0x18, 0x60, 0x40,
+                                    0, 0,    0,    0,    0};
+    uint8_t *frame = help_raw(empty, sizeof empty, 1, 0, KL_BATCH_CODEC_LZ4);
+    int count;
+
+    ck_assert_int_eq(read_all(frame, help_size(frame), &count), KL_ECORRUPT);
+    free(frame);
+}
+END_TEST
+
 START_TEST(init_compressed_without_memory)
 {
     struct kl_base_chunk *chunk = packed_frame((int16_t)_i);
@@ -553,6 +566,7 @@ Suite *suite_batch_read(void)
 #if defined KL_HAVE_LZ4 && defined KL_HAVE_ZSTD
     tcase_add_loop_test(t, init_compressed, KL_BATCH_CODEC_LZ4,
                         KL_BATCH_CODEC_ZSTD + 1);
+    tcase_add_test(t, init_compressed_empty);
     tcase_add_loop_test(t, init_compressed_without_memory, KL_BATCH_CODEC_LZ4,
                         KL_BATCH_CODEC_ZSTD + 1);
     tcase_add_loop_test(t, init_compressed_random_damage, KL_BATCH_CODEC_LZ4,
