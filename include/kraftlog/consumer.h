@@ -27,9 +27,9 @@ typedef struct kl_consumer kl_consumer;
 
 /* Makes a consumer that talks through the client. config may be NULL
  * (defaults) and is copied; its keys are fetch.max.bytes, fetch.prefetch,
- * auto.offset.reset. The consumer is freed by kl_consumer_free. KL_EINVAL for
- * a NULL out or client, KL_ENOMEM, KL_ECLOSED where the node is gone; *out is
- * NULL on failure. */
+ * auto.offset.reset. The consumer is freed by kl_consumer_free. KL_EINVAL for a
+ * NULL out or client, KL_ENOMEM, KL_ESTATE where the node is not open yet,
+ * KL_ECLOSED where it is gone; *out is NULL on failure. */
 KL_API int kl_consumer_new(kl_consumer **out, kl_client *client,
                            const kl_config *config);
 
@@ -87,9 +87,11 @@ KL_API int kl_consumer_lag(kl_consumer *consumer, const char *topic,
 /* Waits at most timeout_ms (< 0 = no limit, 0 = not at all) for the next event
  * and gives it to the caller, who frees it with kl_event_free; the position of
  * its partition moves behind it. 0 with *event_out NULL when the time is over.
- * The thread that owns the node polls it meanwhile, also with a timeout of 0.
- * Not from a callback (KL_EREENTRY). KL_EINVAL, KL_ENOMEM (nothing is lost),
- * KL_ECLOSED, KL_EFORK; *event_out is NULL then. */
+ * The end of a partition is told once per arrival there. After an error its
+ * partition stands still until kl_consumer_seek, which may go to the same
+ * position to try again. The thread that owns the node polls it meanwhile, also
+ * with a timeout of 0. Not from a callback (KL_EREENTRY). KL_EINVAL, KL_ENOMEM
+ * (nothing is lost), KL_ECLOSED, KL_EFORK; *event_out is NULL then. */
 KL_API int kl_consumer_poll(kl_consumer *consumer, int32_t timeout_ms,
                             kl_event **event_out);
 

@@ -36,10 +36,11 @@ enum {
 
 /* Makes a producer that talks through the client. config may be NULL
  * (defaults) and is copied; its keys are batch.size, linger.ms, buffer.memory,
- * max.in.flight, compression.type. The producer is freed by kl_producer_free.
- * Any thread. KL_EINVAL for a NULL out or client, KL_ENOMEM, KL_ECLOSED where
- * the node is gone, KL_EUNSUPPORTED for a codec that this build lacks; *out is
- * NULL on failure. */
+ * max.in.flight.requests.per.connection and compression.type. The producer is
+ * freed by kl_producer_free. Any thread. KL_EINVAL for a NULL out or client,
+ * KL_ENOMEM, KL_ESTATE where the node is not open yet, KL_ECLOSED where it is
+ * gone, KL_EUNSUPPORTED for a codec that this build lacks; *out is NULL on
+ * failure. */
 KL_API int kl_producer_new(kl_producer **out, kl_client *client,
                            const kl_config *config);
 
@@ -120,9 +121,9 @@ KL_API int kl_producer_wait(kl_producer *producer, int32_t timeout_ms);
  * NULL. Any thread. */
 KL_API uint64_t kl_producer_buffered(const kl_producer *producer);
 
-/* Copies one line about the last failure of a function of this producer or of
- * a record that nobody holds an operation of, cut to size and terminated; an
- * empty text where there was none. KL_EINVAL for a NULL producer, a NULL buf or
+/* Copies one line about the last record that was refused (but for KL_EAGAIN) or
+ * batch that failed, cut to size and terminated; an empty text where there was
+ * none. KL_EINVAL for a NULL producer, a NULL buf or
  * size 0. Any thread. */
 KL_API int kl_producer_errmsg(const kl_producer *producer, char *buf,
                               size_t size);

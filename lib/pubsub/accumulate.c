@@ -269,6 +269,16 @@ static uint32_t pubsub_hint_next(const struct kl_pubsub_partition *p)
     return hint;
 }
 
+/* The open batch is not open any more. */
+static void pubsub_partition_unlink(struct kl_pubsub_accumulator *a,
+                                    struct kl_pubsub_partition *p)
+{
+    p->open = NULL;
+    kl_base_list_remove(&p->opened);
+    if (p->pending == 0)
+        a->idle_count--;
+}
+
 static void pubsub_partition_close(struct kl_pubsub_accumulator *a,
                                    struct kl_pubsub_partition *p)
 {
@@ -278,10 +288,10 @@ static void pubsub_partition_close(struct kl_pubsub_accumulator *a,
     KL_ASSERT(b->stage == KL_PUBSUB_OPEN);
     KL_ASSERT(b->builder.record_count > 0);
     p->hint = pubsub_hint_next(p);
-    p->open = NULL;
+    pubsub_partition_unlink(a, p);
     p->pending++;
-    kl_base_list_remove(&p->opened);
     b->stage = KL_PUBSUB_CLOSED;
+    b->record_count = b->builder.record_count;
     kl_base_list_push(&p->queue, &b->link);
     kl_base_list_push(&a->build, &b->build);
     /* Records without a key fill one partition's batch, then the next's. */
@@ -347,6 +357,8 @@ static int pubsub_partition_open(struct kl_pubsub_accumulator *a,
     p->topic->batch_count++;
     kl_base_list_push(&a->live, &b->live);
     kl_base_list_push(&a->opened, &p->opened);
+    if (p->pending == 0)
+        a->idle_count++;
     return KL_OK;
 }
 
@@ -356,8 +368,7 @@ static void pubsub_partition_unopen(struct kl_pubsub_accumulator *a,
 {
     struct kl_pubsub_batch *b = p->open;
 
-    p->open = NULL;
-    kl_base_list_remove(&p->opened);
+    pubsub_partition_unlink(a, p);
     kl_pubsub_release(a, b);
 }
 
@@ -547,15 +558,24 @@ struct kl_pubsub_batch *kl_pubsub_outbox_next(struct kl_pubsub_accumulator *a)
     return item ? KL_BASE_CONTAINER(item, struct kl_pubsub_batch, link) : NULL;
 }
 
+static void pubsub_partition_unpend(struct kl_pubsub_accumulator *a,
+                                    struct kl_pubsub_partition *p)
+{
+    KL_ASSERT(p->pending > 0);
+    p->pending--;
+    if (p->pending == 0 && p->open)
+        a->idle_count++;
+}
+
 void kl_pubsub_finished(struct kl_pubsub_accumulator *a,
                         struct kl_pubsub_batch *b, int64_t now_ns)
 {
     struct kl_pubsub_partition *p = b->partition;
 
     KL_ASSERT(b->stage == KL_PUBSUB_SENT);
-    KL_ASSERT(p->in_flight > 0 && p->pending > 0);
+    KL_ASSERT(p->in_flight > 0);
     p->in_flight--;
-    p->pending--;
+    pubsub_partition_unpend(a, p);
     pubsub_partition_send(a, p);
     if (p->open && p->pending == 0 && pubsub_linger_over(a, p->open, now_ns))
         pubsub_partition_close(a, p);
@@ -653,12 +673,10 @@ struct kl_pubsub_batch *kl_pubsub_drop_next(struct kl_pubsub_accumulator *a)
         /* One that was taken for sending is in no list but this one. */
         if (b->stage == KL_PUBSUB_SENT && kl_base_list_is_empty(&b->link))
             continue;
-        if (b->stage == KL_PUBSUB_OPEN) {
-            p->open = NULL;
-            kl_base_list_remove(&p->opened);
-        } else {
-            p->pending--;
-        }
+        if (b->stage == KL_PUBSUB_OPEN)
+            pubsub_partition_unlink(a, p);
+        else
+            pubsub_partition_unpend(a, p);
         if (b->stage == KL_PUBSUB_SENT)
             p->in_flight--;
         kl_base_list_remove(&b->link);

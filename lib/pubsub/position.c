@@ -19,13 +19,11 @@
 #include <string.h>
 
 void kl_pubsub_position_init(struct kl_pubsub_position *p,
-                             enum kl_pubsub_reset reset, uint32_t prefetch,
-                             int tells_end)
+                             enum kl_pubsub_reset reset, uint32_t prefetch)
 {
     memset(p, 0, sizeof *p);
     p->reset = reset;
     p->prefetch = prefetch;
-    p->tells_end = tells_end != 0;
     p->high_watermark = -1;
     kl_pubsub_seek(p, KL_OFFSET_BEGIN, 0);
 }
@@ -173,9 +171,8 @@ void kl_pubsub_tell_error(struct kl_pubsub_position *p)
 
 int kl_pubsub_end_due(const struct kl_pubsub_position *p)
 {
-    return p->tells_end && !p->paused && p->phase == KL_PUBSUB_FETCHING &&
-           p->ready == 0 && p->position >= p->high_watermark &&
-           p->end_told != p->position;
+    return !p->paused && p->phase == KL_PUBSUB_FETCHING && p->ready == 0 &&
+           p->position >= p->high_watermark && p->end_told != p->position;
 }
 
 int kl_pubsub_error_due(const struct kl_pubsub_position *p)

@@ -75,6 +75,7 @@ struct kl_pubsub_topic
     struct kl_base_uuid id;
     uint32_t batch_max;
     uint32_t batch_count; /* live batches that point here */
+    uint64_t version;     /* the caller's: of the metadata it was made from */
     int32_t partition_count;
     int32_t sticky; /* partition for records without a key */
     int retired;    /* another topic has its name: goes with its last batch */
@@ -102,7 +103,8 @@ struct kl_pubsub_batch
     size_t charge;     /* bytes counted in memory_used */
     uint64_t sequence; /* order of opening */
     int64_t linger_end_ns;
-    int code; /* why it could not be built */
+    int code;             /* why it could not be built */
+    int32_t record_count; /* once closed */
     enum kl_pubsub_stage stage;
     struct kl_batch_builder builder;
     _Alignas(16) unsigned char user[]; /* zeroed once, then left alone */
@@ -120,7 +122,8 @@ struct kl_pubsub_accumulator
     struct kl_base_list outbox; /* batches to be sent, in order */
     struct kl_base_list pool;   /* unused batch objects */
     uint32_t pool_count;
-    uint64_t sequence; /* of the batch opened last */
+    uint32_t idle_count; /* open batches that only wait for their time */
+    uint64_t sequence;   /* of the batch opened last */
     uint64_t memory_used;
 };
 
@@ -233,17 +236,15 @@ struct kl_pubsub_position
     int code;               /* why it stopped */
     enum kl_pubsub_phase phase;
     enum kl_pubsub_reset reset;
-    uint8_t told;      /* the code was told */
-    uint8_t resolved;  /* position is known */
-    uint8_t tells_end; /* the program wants to know the end */
+    uint8_t told;     /* the code was told */
+    uint8_t resolved; /* position is known */
     uint8_t paused;
     uint8_t busy;      /* something is under way */
     uint8_t canceling; /* and was told to give up */
 };
 
 void kl_pubsub_position_init(struct kl_pubsub_position *p,
-                             enum kl_pubsub_reset reset, uint32_t prefetch,
-                             int tells_end);
+                             enum kl_pubsub_reset reset, uint32_t prefetch);
 /* Goes elsewhere: an offset, KL_OFFSET_BEGIN, _END, or _TIMESTAMP. The caller
  * drops the results that wait. */
 void kl_pubsub_seek(struct kl_pubsub_position *p, int64_t spec,
