@@ -80,8 +80,8 @@ KL_API int kl_node_stop(kl_node *node, int32_t timeout_ms);
 /* Gives the node up. Without kl_node_stop it is a crash stop, after which open
  * recovers: nothing acknowledged is lost. What was made from the node stays
  * valid and answers KL_ECLOSED. Not while another thread is inside a function
- * of this node, nor from inside a callback (where it does nothing). In a child
- * process after fork it only frees memory. NULL is ignored. Any thread. */
+ * of this node. From inside a callback, and in a child process after fork, it
+ * does nothing. NULL is ignored. Any thread. */
 KL_API void kl_node_free(kl_node *node);
 
 /* KL_NODE_NEW and so on. KL_EINVAL. Any thread. */

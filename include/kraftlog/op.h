@@ -45,7 +45,7 @@ KL_API int kl_op_errmsg(const kl_op *op, char *buf, size_t size);
  * finished, also where it is already. Once per operation: KL_ESTATE the second
  * time. A callback that was set is called even if the handle was freed before;
  * then fn must not free it. Where the node is closed already, fn is called
- * inside this function. KL_EINVAL. */
+ * inside this function. KL_EINVAL, KL_ENOMEM, KL_EFORK. */
 KL_API int kl_op_set_callback(kl_op *op, kl_op_fn fn, void *user);
 
 /* Gives the handle up. NULL is ignored. */

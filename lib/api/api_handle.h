@@ -30,6 +30,11 @@ struct kl_client
     struct kl_runtime_node *node; /* a reference */
 };
 
+/* Copies a text into a caller's buffer, cut to size and terminated; the whole
+ * length goes to size_out, which may be NULL. */
+void kl_api_text_copy(const char *text, size_t text_size, char *buf,
+                      size_t size, size_t *size_out);
+
 /* Values of a configuration, all defaults for NULL. */
 static inline const struct kl_base_config *
 kl_api_config_values(const kl_config *config)

@@ -107,8 +107,10 @@ struct kl_runtime_produce
     int code;
     int64_t base_offset;
     int32_t leader_epoch;
-    int level;          /* KL_LEVEL_MEMORY, KL_LEVEL_DURABLE */
-    int64_t end_offset; /* the runtime's */
+    int level; /* KL_LEVEL_MEMORY, KL_LEVEL_DURABLE */
+    /* The runtime's. */
+    int64_t end_offset;
+    int64_t begun_ns;
 };
 void kl_runtime_produce(struct kl_runtime_node *n,
                         struct kl_runtime_produce *p);
@@ -180,8 +182,9 @@ int kl_runtime_poll(struct kl_runtime_node *n, int32_t timeout_ms);
 int kl_runtime_fd(const struct kl_runtime_node *n);
 int kl_runtime_deadline(const struct kl_runtime_node *n, int64_t *ns_out);
 int kl_runtime_stop(struct kl_runtime_node *n, int32_t timeout_ms);
-/* A crash stop where it is not stopped, and gives the reference up. */
-void kl_runtime_close(struct kl_runtime_node *n);
+/* A crash stop where it is not stopped, and gives the reference up. 0, or
+ * KL_EREENTRY and KL_EFORK where it cannot. */
+int kl_runtime_close(struct kl_runtime_node *n);
 int kl_runtime_state(const struct kl_runtime_node *n);
 int kl_runtime_id(const struct kl_runtime_node *n, int32_t *id_out);
 int kl_runtime_errmsg(const struct kl_runtime_node *n, char *buf, size_t size);

@@ -1,0 +1,157 @@
+#include "api/api_handle.h"
+
+#include "base/buf.h"
+
+struct kl_node
+{
+    struct kl_base_alloc alloc;
+    struct kl_runtime_node *core; /* a reference */
+};
+
+int kl_node_new(kl_node **out, const kl_config *config)
+{
+    struct kl_runtime_options options = {0};
+    kl_node *node;
+    int r;
+
+    if (!out)
+        return KL_EINVAL;
+    *out = NULL;
+    options.alloc = config ? config->alloc : kl_base_alloc_libc;
+    kl_base_config_init(&options.config);
+    if (config) {
+        options.config = config->values;
+        options.trace_level = config->trace_level;
+        options.trace = config->trace_fn;
+        options.trace_user = config->trace_user;
+        options.panic.fn = config->panic_fn;
+        options.panic.user = config->panic_user;
+    }
+    node = kl_base_malloc(&options.alloc, sizeof *node);
+    if (!node)
+        return KL_ENOMEM;
+    node->alloc = options.alloc;
+    r = kl_runtime_new(&node->core, &options);
+    if (r) {
+        kl_base_free(&options.alloc, node, sizeof *node);
+        return r;
+    }
+    *out = node;
+    return 0;
+}
+
+int kl_node_open(kl_node *node, const char *dir, uint32_t flags)
+{
+    if (!node || !dir || !*dir || (flags & ~(uint32_t)KL_OPEN_CREATE))
+        return KL_EINVAL;
+    return kl_runtime_open(node->core, dir, flags);
+}
+
+int kl_node_start(kl_node *node)
+{
+    return node ? kl_runtime_start(node->core) : KL_EINVAL;
+}
+
+int kl_node_poll(kl_node *node, int32_t timeout_ms)
+{
+    return node ? kl_runtime_poll(node->core, timeout_ms) : KL_EINVAL;
+}
+
+int kl_node_fd(const kl_node *node, int *fd_out)
+{
+    if (!node || !fd_out)
+        return KL_EINVAL;
+    *fd_out = kl_runtime_fd(node->core);
+    return 0;
+}
+
+int kl_node_deadline(const kl_node *node, int64_t *ns_out)
+{
+    if (!node || !ns_out)
+        return KL_EINVAL;
+    return kl_runtime_deadline(node->core, ns_out);
+}
+
+int kl_node_stop(kl_node *node, int32_t timeout_ms)
+{
+    return node ? kl_runtime_stop(node->core, timeout_ms) : KL_EINVAL;
+}
+
+void kl_node_free(kl_node *node)
+{
+    struct kl_base_alloc alloc;
+
+    if (!node || kl_runtime_close(node->core))
+        return;
+    alloc = node->alloc;
+    kl_base_free(&alloc, node, sizeof *node);
+}
+
+int kl_node_state(const kl_node *node, int *state_out)
+{
+    if (!node || !state_out)
+        return KL_EINVAL;
+    *state_out = kl_runtime_state(node->core);
+    return 0;
+}
+
+int kl_node_id(const kl_node *node, int32_t *id_out)
+{
+    if (!node || !id_out)
+        return KL_EINVAL;
+    return kl_runtime_id(node->core, id_out);
+}
+
+int kl_node_errmsg(const kl_node *node, char *buf, size_t size)
+{
+    if (!node || !buf || !size)
+        return KL_EINVAL;
+    return kl_runtime_errmsg(node->core, buf, size);
+}
+
+int kl_node_client(kl_node *node, kl_client **out)
+{
+    kl_client *client;
+
+    if (!node || !out)
+        return KL_EINVAL;
+    client = kl_base_malloc(&node->alloc, sizeof *client);
+    *out = client;
+    if (!client)
+        return KL_ENOMEM;
+    client->node = node->core;
+    kl_runtime_ref(node->core);
+    return 0;
+}
+
+typedef int node_print_fn(const struct kl_runtime_node *n,
+                          struct kl_base_buf *out);
+
+static int node_print(const kl_node *node, node_print_fn *print, char *buf,
+                      size_t size, size_t *size_out)
+{
+    struct kl_base_buf text;
+    int r;
+
+    if (!node || (!buf && size))
+        return KL_EINVAL;
+    kl_base_buf_init(&text, &node->alloc);
+    r = print(node->core, &text);
+    if (!r)
+        kl_api_text_copy((const char *)text.data, text.size, buf, size,
+                         size_out);
+    kl_base_buf_deinit(&text);
+    return r;
+}
+
+int kl_node_stats_json(const kl_node *node, char *buf, size_t size,
+                       size_t *size_out)
+{
+    return node_print(node, kl_runtime_stats_json, buf, size, size_out);
+}
+
+int kl_node_stats_prometheus(const kl_node *node, char *buf, size_t size,
+                             size_t *size_out)
+{
+    return node_print(node, kl_runtime_stats_prometheus, buf, size, size_out);
+}

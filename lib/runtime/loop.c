@@ -1,0 +1,241 @@
+/*
+ * The loop: turns while there is something to do, sleep while there is not.
+ */
+#include "runtime/state.h"
+
+/* Turns in a row before a host's own loop gets a chance. */
+enum { LOOP_TURNS_MAX = 64 };
+
+/* In a thread that took the node over, a waker may still believe that the old
+ * owner is awake; then the sleep is short. */
+#define LOOP_TAKEN_OVER_NS INT64_C(10000000)
+
+int64_t kl_runtime_until(const struct kl_runtime_node *n, int32_t timeout_ms)
+{
+    if (timeout_ms < 0)
+        return INT64_MAX;
+    return kl_runtime_now_ns(n) + timeout_ms * INT64_C(1000000);
+}
+
+int kl_runtime_turn(struct kl_runtime_node *n)
+{
+    int moved;
+
+    n->now_ns = n->clock->monotonic_ns(n->clock->user);
+    kl_base_stat_add(&n->stats.turns, 1);
+    atomic_store_explicit(&n->lanes_woken, 0, memory_order_relaxed);
+    moved = kl_runtime_requests_run(n);
+    moved |= kl_runtime_timers_fire(n, n->now_ns);
+    kl_store_turn(n->store, n->now_ns, n->clock->wall_ms(n->clock->user));
+    moved |= kl_runtime_events_run(n);
+    moved |= kl_runtime_metadata_step(n);
+    moved |= kl_runtime_finish_run(n);
+    moved |= kl_runtime_callbacks_run(n);
+    if (atomic_load_explicit(&n->stop_wanted, memory_order_relaxed))
+        moved |= kl_runtime_stop_step(n);
+    kl_runtime_notify_flush(n);
+    return moved;
+}
+
+int kl_runtime_enter(struct kl_runtime_node *n)
+{
+    uint64_t self = kl_os_thread_self();
+    uint64_t owner = 0;
+    int outside = 0;
+
+    if (!atomic_compare_exchange_strong(&n->owner, &owner, self) &&
+        owner != self)
+        return KL_EOWNER;
+    if (!atomic_compare_exchange_strong(&n->inside, &outside, 1))
+        return atomic_load(&n->owner) == self ? KL_EREENTRY : KL_EOWNER;
+    /* kl_node_stop in another thread may have come in between. */
+    if (atomic_load(&n->owner) != self) {
+        atomic_store(&n->inside, 0);
+        return KL_EOWNER;
+    }
+    if (atomic_load(&n->closed)) {
+        atomic_store(&n->inside, 0);
+        return KL_ECLOSED;
+    }
+    kl_base_panic_enter(&n->panic);
+    atomic_store(&n->sleeping, 0);
+    return 0;
+}
+
+/* Says that the owner sleeps. 1 where there is something to do already. */
+static int loop_fall_asleep(struct kl_runtime_node *n)
+{
+    atomic_store(&n->sleeping, 1);
+    if (kl_runtime_inbox_is_empty(n) && !atomic_load(&n->lanes_woken) &&
+        !atomic_load(&n->crash_wanted))
+        return 0;
+    return 1;
+}
+
+void kl_runtime_leave(struct kl_runtime_node *n)
+{
+    int stopping = atomic_load(&n->stop_wanted);
+
+    if (atomic_exchange(&n->signalled, 0))
+        kl_os_wakeup_drain(&n->wakeup);
+    /* From here on the host sleeps for us, on the descriptor. */
+    if (loop_fall_asleep(n))
+        kl_runtime_wake(n);
+    kl_base_panic_enter(NULL);
+    atomic_store(&n->inside, 0);
+    /* kl_node_stop waits for its chance to come in. */
+    if (stopping)
+        kl_runtime_broadcast(n);
+}
+
+/* When the node itself wants to be woken. */
+static int64_t loop_deadline(const struct kl_runtime_node *n)
+{
+    int64_t store = kl_store_deadline(n->store);
+    int64_t timers = kl_runtime_timers_deadline(n);
+
+    if (n->lanes_inline)
+        return 0;
+    return store < timers ? store : timers;
+}
+
+void kl_runtime_sleep(struct kl_runtime_node *n, int64_t until_ns)
+{
+    int64_t deadline = loop_deadline(n);
+    int64_t now;
+
+    if (until_ns < deadline)
+        deadline = until_ns;
+    now = n->clock->monotonic_ns(n->clock->user);
+    if (n->taken_over && deadline > now + LOOP_TAKEN_OVER_NS)
+        deadline = now + LOOP_TAKEN_OVER_NS;
+    if (deadline <= now)
+        return;
+    if (!loop_fall_asleep(n)) {
+        kl_base_stat_add(&n->stats.sleeps, 1);
+        kl_os_wakeup_wait(&n->wakeup,
+                          deadline == INT64_MAX ? -1 : deadline - now);
+    }
+    atomic_store(&n->sleeping, 0);
+    if (atomic_exchange(&n->signalled, 0))
+        kl_os_wakeup_drain(&n->wakeup);
+}
+
+int kl_runtime_drive(struct kl_runtime_node *n, int (*ready)(void *arg),
+                     void *arg, int64_t until_ns)
+{
+    for (;;) {
+        int moved = kl_runtime_turn(n);
+
+        if (ready(arg))
+            return 0;
+        if (atomic_load(&n->closed))
+            return KL_ECLOSED;
+        if (n->clock->monotonic_ns(n->clock->user) >= until_ns)
+            return KL_ETIMEDOUT;
+        if (!moved)
+            kl_runtime_sleep(n, until_ns);
+    }
+}
+
+static int loop_turns(struct kl_runtime_node *n)
+{
+    int count = 0;
+
+    while (count < LOOP_TURNS_MAX && !atomic_load(&n->closed) &&
+           kl_runtime_turn(n))
+        count++;
+    return count;
+}
+
+int kl_runtime_poll(struct kl_runtime_node *n, int32_t timeout_ms)
+{
+    int64_t until_ns;
+    int r;
+
+    if (kl_os_fork_guard_is_child(&n->fork))
+        return KL_EFORK;
+    if (atomic_load(&n->state) == KL_NODE_NEW)
+        return KL_ESTATE;
+    r = kl_runtime_enter(n);
+    if (r)
+        return r;
+    until_ns = kl_runtime_until(n, timeout_ms);
+    if (!loop_turns(n) && timeout_ms && !atomic_load(&n->closed)) {
+        kl_runtime_sleep(n, until_ns);
+        loop_turns(n);
+    }
+    kl_runtime_leave(n);
+    return 0;
+}
+
+int kl_runtime_fd(const struct kl_runtime_node *n)
+{
+    return n->wakeup.fd;
+}
+
+int kl_runtime_deadline(const struct kl_runtime_node *n, int64_t *ns_out)
+{
+    int64_t deadline;
+    int64_t now;
+
+    if (kl_os_fork_guard_is_child(&n->fork))
+        return KL_EFORK;
+    if (atomic_load(&n->state) == KL_NODE_NEW)
+        return KL_ESTATE;
+    if (atomic_load(&n->closed))
+        return KL_ECLOSED;
+    if (atomic_load(&n->owner) && atomic_load(&n->owner) != kl_os_thread_self())
+        return KL_EOWNER;
+    if (!kl_runtime_inbox_is_empty(n) || atomic_load(&n->lanes_woken)) {
+        *ns_out = 0;
+        return 0;
+    }
+    deadline = loop_deadline(n);
+    now = n->clock->monotonic_ns(n->clock->user);
+    *ns_out = deadline == INT64_MAX ? -1 : deadline <= now ? 0 : deadline - now;
+    return 0;
+}
+
+static void loop_thread(void *user)
+{
+    struct kl_runtime_node *n = user;
+
+    atomic_store(&n->owner, kl_os_thread_self());
+    kl_base_panic_enter(&n->panic);
+    while (!atomic_load(&n->closed)) {
+        if (atomic_load(&n->crash_wanted))
+            kl_runtime_teardown(n);
+        else if (!kl_runtime_turn(n))
+            kl_runtime_sleep(n, INT64_MAX);
+    }
+    kl_base_panic_enter(NULL);
+    /* The number of this thread may be given to another one. */
+    atomic_store(&n->owner, KL_RUNTIME_OWNER_LIBRARY);
+    atomic_store(&n->inside, 0);
+}
+
+int kl_runtime_start(struct kl_runtime_node *n)
+{
+    uint64_t nobody = 0;
+    int r;
+
+    if (kl_os_fork_guard_is_child(&n->fork))
+        return KL_EFORK;
+    if (kl_runtime_check(n) ||
+        !atomic_compare_exchange_strong(&n->owner, &nobody,
+                                        KL_RUNTIME_OWNER_LIBRARY))
+        return KL_ESTATE;
+    atomic_store(&n->inside, 1);
+    atomic_store(&n->sleeping, 0);
+    kl_os_mutex_lock(&n->mutex);
+    n->thread_state = KL_RUNTIME_THREAD_RUNS;
+    r = kl_os_thread_start(&n->thread, loop_thread, n, "kl-node");
+    if (r) {
+        n->thread_state = KL_RUNTIME_THREAD_NONE;
+        atomic_store(&n->inside, 0);
+        atomic_store(&n->owner, 0);
+    }
+    kl_os_mutex_unlock(&n->mutex);
+    return r;
+}

@@ -1,0 +1,165 @@
+/*
+ * The replicas that this node hosts, found through the pointer that their logs
+ * carry, and the store's events on their way to them.
+ */
+#include "runtime/state.h"
+
+static uint32_t partition_batch_max(const struct kl_runtime_node *n,
+                                    const struct kl_base_config *config)
+{
+    uint32_t store = kl_store_frame_max(n->store);
+    int64_t topic =
+        kl_base_config_value(config, KL_BASE_CONFIG_MAX_MESSAGE_BYTES);
+
+    return topic < store ? (uint32_t)topic : store;
+}
+
+uint32_t kl_runtime_topic_batch_max(const struct kl_runtime_node *n,
+                                    const struct kl_controller_topic *topic)
+{
+    struct kl_base_config config;
+
+    kl_runtime_topic_config(topic, &config);
+    return partition_batch_max(n, &config);
+}
+
+int kl_runtime_partition_attach(struct kl_runtime_node *n,
+                                struct kl_store_log *log,
+                                const struct kl_controller_topic *topic,
+                                int32_t leader_epoch)
+{
+    struct kl_runtime_partition *p = kl_runtime_partition_of(log);
+    struct kl_store_view view;
+
+    if (!p) {
+        p = kl_base_calloc(&n->alloc, sizeof *p);
+        if (!p)
+            return KL_ENOMEM;
+        p->log = log;
+        kl_base_list_init(&p->waiting);
+        kl_base_list_init(&p->appended);
+        kl_base_list_init(&p->parked);
+        kl_base_list_init(&p->starts);
+        kl_base_list_init(&p->stalled);
+        kl_store_log_set_user(log, p);
+        kl_base_stat_add(&n->stats.partitions, 1);
+    }
+    kl_store_log_view(log, &view);
+    p->level = view.flush == KL_STORE_FLUSH_COMMIT ? KL_LEVEL_DURABLE
+                                                   : KL_LEVEL_MEMORY;
+    p->leader_epoch = leader_epoch;
+    p->batch_max = kl_runtime_topic_batch_max(n, topic);
+    return 0;
+}
+
+void kl_runtime_partition_detach(struct kl_runtime_node *n,
+                                 struct kl_store_log *log, int code)
+{
+    struct kl_runtime_partition *p = kl_runtime_partition_of(log);
+
+    if (!p)
+        return;
+    /* With the node closing, what was appended may be there after the next
+     * open; with the topic deleted it is gone. */
+    kl_runtime_produce_abort(n, p, code,
+                             code == KL_ECLOSED ? KL_EUNKNOWN : code);
+    kl_runtime_fetch_abort(n, p, code);
+    kl_runtime_command_started(n, p, -1,
+                               code == KL_ECLOSED ? KL_EUNKNOWN : code);
+    kl_base_list_remove(&p->stalled);
+    kl_store_log_set_user(log, NULL);
+    kl_base_free(&n->alloc, p, sizeof *p);
+    kl_base_stat_set(&n->stats.partitions,
+                     kl_base_stat_get(&n->stats.partitions) - 1);
+}
+
+struct kl_runtime_partition *
+kl_runtime_partition_find(struct kl_runtime_node *n,
+                          const struct kl_base_uuid *topic_id,
+                          int32_t partition)
+{
+    struct kl_store_id id;
+    struct kl_store_log *log;
+
+    id.topic_id = *topic_id;
+    id.partition = partition;
+    log = kl_store_find(n->store, &id);
+    return log ? kl_runtime_partition_of(log) : NULL;
+}
+
+static void partition_durable(struct kl_runtime_node *n,
+                              struct kl_store_log *log)
+{
+    struct kl_runtime_partition *p = kl_runtime_partition_of(log);
+    struct kl_store_view view;
+
+    /* The metadata log has none: metadata_step looks at it every turn. */
+    if (!p)
+        return;
+    kl_store_log_view(log, &view);
+    kl_runtime_produce_durable(n, p, view.durable_leo);
+    kl_runtime_command_started(n, p, view.durable_start, 0);
+    kl_runtime_fetch_wake(n, p);
+}
+
+/* Nothing more is written; what is durable can be read on. */
+static void partition_store_failed(struct kl_runtime_node *n)
+{
+    struct kl_base_error error = {0};
+    struct kl_store_log *log = NULL;
+
+    n->store_failed = 1;
+    (void)kl_store_failure(n->store, &error);
+    kl_runtime_set_error(n, &error);
+    kl_runtime_trace(n, KL_TRACE_ERROR, "store.failed code=%s text=%s",
+                     kl_error_name(error.code), error.text);
+    if (atomic_load(&n->state) == KL_NODE_OPEN)
+        atomic_store(&n->state, KL_NODE_FAILED);
+    while ((log = kl_store_next(n->store, log)) != NULL) {
+        struct kl_runtime_partition *p = kl_runtime_partition_of(log);
+
+        if (!p)
+            continue;
+        kl_runtime_produce_abort(n, p, KL_EFAILED, KL_EUNKNOWN);
+        kl_runtime_command_started(n, p, -1, KL_EUNKNOWN);
+    }
+}
+
+static void partition_event(struct kl_runtime_node *n,
+                            const struct kl_store_event *e)
+{
+    switch (e->type) {
+    case KL_STORE_EVENT_DURABLE:
+        partition_durable(n, e->log);
+        break;
+    case KL_STORE_EVENT_READ:
+        kl_runtime_fetch_event(n, e->read);
+        break;
+    case KL_STORE_EVENT_LOOKUP:
+        kl_runtime_lookup_event(n, e->lookup);
+        break;
+    case KL_STORE_EVENT_ROOM:
+        kl_runtime_produce_room(n);
+        break;
+    case KL_STORE_EVENT_FAILED:
+        partition_store_failed(n);
+        break;
+    case KL_STORE_EVENT_STARTED:
+        /* A reader that waits below the new start must hear of it. */
+        if (kl_runtime_partition_of(e->log))
+            kl_runtime_fetch_wake(n, kl_runtime_partition_of(e->log));
+        break;
+    }
+}
+
+int kl_runtime_events_run(struct kl_runtime_node *n)
+{
+    struct kl_store_event e;
+    int moved = 0;
+
+    while (kl_store_next_event(n->store, &e)) {
+        partition_event(n, &e);
+        moved = 1;
+    }
+    return moved;
+}

@@ -1,0 +1,350 @@
+/*
+ * The node's state, private to the room. Unless a field says otherwise it
+ * belongs to the owner: the thread inside kl_runtime_poll, wait, stop, open or
+ * close, of which there is one at a time (inside).
+ *
+ * Sleeping and waking. The owner says that it is going to sleep, then looks
+ * once more at inbox and lanes_woken; a waker publishes its work there, then
+ * looks at sleeping. One of the two sees the other, so no wake-up is lost and
+ * none is paid for while the owner is awake.
+ */
+#ifndef KL_RUNTIME_STATE_H
+#define KL_RUNTIME_STATE_H
+
+#include "base/assert.h"
+#include "base/map.h"
+#include "base/stat.h"
+#include "controller/controller.h"
+#include "os/fork.h"
+#include "os/thread.h"
+#include "runtime/runtime.h"
+
+#include <kraftlog/client.h>
+#include <kraftlog/config.h>
+#include <kraftlog/node.h>
+#include <stdatomic.h>
+
+/* First in, first out; requests chained by next. */
+struct kl_runtime_queue
+{
+    struct kl_runtime_request *first;
+    struct kl_runtime_request *last;
+};
+
+/* Owner while the library's thread begins, and after it has ended. */
+#define KL_RUNTIME_OWNER_LIBRARY UINT64_MAX
+
+enum kl_runtime_thread_state {
+    KL_RUNTIME_THREAD_NONE,
+    KL_RUNTIME_THREAD_RUNS,
+    KL_RUNTIME_THREAD_JOINED
+};
+
+/* What is counted here; the store counts the rest. One writer: the owner. */
+struct kl_runtime_stats
+{
+    kl_base_stat turns;
+    kl_base_stat sleeps;
+    kl_base_stat requests;
+    kl_base_stat produce_batches;
+    kl_base_stat produce_records;
+    kl_base_stat produce_bytes;
+    kl_base_stat produce_refused;
+    kl_base_stat produce_delayed; /* waited for room in the store */
+    kl_base_stat fetches;
+    kl_base_stat fetch_bytes;
+    kl_base_stat fetch_parked;
+    kl_base_stat metadata_batches;
+    kl_base_stat topics;             /* gauge */
+    kl_base_stat partitions;         /* gauge */
+    struct kl_base_histogram ack_us; /* produce until acknowledged */
+};
+
+struct kl_runtime_command;
+
+/* One batch at a time is on its way into the metadata log. */
+struct kl_runtime_metadata
+{
+    struct kl_controller *controller;
+    struct kl_store_log *log;
+    struct kl_controller_records records; /* of the batch under way */
+    struct kl_runtime_command *command;   /* that wants them, or NULL */
+    struct kl_base_chunk *frame;          /* not taken by the store yet */
+    int64_t end_offset;                   /* taken: its end; -1 = none */
+    size_t applied;                       /* position in records */
+    struct kl_base_list commands;         /* waiting */
+    struct kl_runtime_timer retry;        /* after KL_ENOMEM and the like */
+};
+
+/* One replica that this node hosts: the user pointer of its log. */
+struct kl_runtime_partition
+{
+    struct kl_store_log *log;
+    int32_t leader_epoch;
+    uint32_t batch_max;
+    int level;
+    struct kl_base_list waiting;  /* produce: KL_EAGAIN from the store */
+    struct kl_base_list appended; /* produce: until durable */
+    struct kl_base_list parked;   /* fetch: until there is something */
+    struct kl_base_list starts;   /* commands: until the start is durable */
+    struct kl_base_list stalled;  /* link: in n->stalled while waiting */
+};
+
+struct kl_runtime_node
+{
+    struct kl_base_alloc alloc;
+    atomic_uint refs;
+    struct kl_os_fork_guard fork;
+    struct kl_base_config config;
+    struct kl_base_panic_hook panic;
+    int trace_level;
+    void (*trace)(int level, const char *text, void *user);
+    void *trace_user;
+    const struct kl_os_clock *clock;
+    int lanes_inline;
+    int own_vfs;
+
+    /* Life. */
+    atomic_int state;  /* KL_NODE_* */
+    atomic_int closed; /* no owner will come any more */
+    atomic_int stop_wanted;
+    atomic_int crash_wanted;
+    atomic_uint_least64_t owner; /* thread, 0 = nobody yet */
+    atomic_int inside;           /* somebody is the owner right now */
+    struct kl_os_thread thread;
+    enum kl_runtime_thread_state thread_state; /* under mutex */
+    int taken_over; /* stop runs in a thread that was not the owner */
+    int stop_code;
+    int refusing; /* nothing is begun any more */
+    int store_failed;
+    int32_t id;
+
+    /* Requests, waking, waiting. */
+    _Atomic(struct kl_runtime_request *) inbox; /* newest first */
+    atomic_int draining;                        /* of a closed node */
+    struct kl_runtime_queue callbacks;
+    struct kl_os_wakeup wakeup;
+    atomic_int sleeping;
+    atomic_int signalled;
+    atomic_int lanes_woken;
+    struct kl_os_mutex mutex; /* over cond, error, store for statistics */
+    struct kl_os_cond cond;
+    atomic_int waiter_count;
+    int notified;
+    struct kl_base_error error; /* under mutex */
+
+    struct kl_base_list timers; /* by deadline */
+    int64_t now_ns;
+
+    /* Rooms. */
+    struct kl_os_vfs *vfs;
+    struct kl_os_lanes *lanes;
+    struct kl_store *store; /* set and cleared under mutex */
+    struct kl_runtime_metadata metadata;
+    struct kl_base_list stalled; /* partitions that wait for room */
+    size_t produce_count;        /* not finished */
+    size_t read_count;           /* fetches and look-ups in the store */
+    struct kl_base_list produce_done;
+    struct kl_base_list fetch_done;
+    struct kl_base_list lookup_done;
+
+    /* Published topics. */
+    struct kl_os_mutex topics_mutex;
+    struct kl_base_map topics; /* under topics_mutex */
+    atomic_uint_least64_t topics_version;
+
+    struct kl_runtime_stats stats;
+};
+
+/* ---- trace.c --------------------------------------------------------------
+ */
+
+/* One line "what key=value ..." to the hook, if level is wanted. */
+void kl_runtime_trace(const struct kl_runtime_node *n, int level,
+                      const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* ---- node.c ----------------------------------------------------------------
+ */
+
+/* The text that kl_runtime_errmsg gives. */
+void kl_runtime_set_error(struct kl_runtime_node *n,
+                          const struct kl_base_error *error);
+/* Owner: finishes everything that is left with a code, closes the folder. */
+void kl_runtime_teardown(struct kl_runtime_node *n);
+
+/* ---- loop.c ----------------------------------------------------------------
+ */
+
+/* One turn. 1 where something happened, so that another may find more. */
+int kl_runtime_turn(struct kl_runtime_node *n);
+/* Becomes the owner if nobody is: 0, KL_EOWNER, KL_EREENTRY, KL_ECLOSED. */
+int kl_runtime_enter(struct kl_runtime_node *n);
+void kl_runtime_leave(struct kl_runtime_node *n);
+/* Sleeps until something is to be done or until_ns (INT64_MAX = for ever). */
+void kl_runtime_sleep(struct kl_runtime_node *n, int64_t until_ns);
+/* Turns until ready says 1: 0, KL_ETIMEDOUT, KL_ECLOSED. */
+int kl_runtime_drive(struct kl_runtime_node *n, int (*ready)(void *arg),
+                     void *arg, int64_t until_ns);
+/* The monotonic time timeout_ms from now; INT64_MAX for a negative one. */
+int64_t kl_runtime_until(const struct kl_runtime_node *n, int32_t timeout_ms);
+
+/* ---- stop.c ----------------------------------------------------------------
+ */
+
+/* A step of an ordered stop, part of every turn while one is wanted. 1 where
+ * the next turn should come at once. */
+int kl_runtime_stop_step(struct kl_runtime_node *n);
+
+/* ---- submit.c --------------------------------------------------------------
+ */
+
+int kl_runtime_requests_run(struct kl_runtime_node *n);
+int kl_runtime_callbacks_run(struct kl_runtime_node *n);
+/* Runs what was submitted to a node that is closed. */
+void kl_runtime_drain_closed(struct kl_runtime_node *n);
+int kl_runtime_inbox_is_empty(const struct kl_runtime_node *n);
+/* Wakes the owner where it sleeps. Any thread. */
+void kl_runtime_wake(struct kl_runtime_node *n);
+/* Wakes everybody who waits. Any thread. */
+void kl_runtime_broadcast(struct kl_runtime_node *n);
+/* The same by the owner, if something was notified. */
+void kl_runtime_notify_flush(struct kl_runtime_node *n);
+
+static inline void kl_runtime_queue_push(struct kl_runtime_queue *q,
+                                         struct kl_runtime_request *r)
+{
+    r->next = NULL;
+    if (q->first)
+        q->last->next = r;
+    else
+        q->first = r;
+    q->last = r;
+}
+
+/* ---- timers.c --------------------------------------------------------------
+ */
+
+/* Fires what is due at now_ns. 1 where there was something. */
+int kl_runtime_timers_fire(struct kl_runtime_node *n, int64_t now_ns);
+int64_t kl_runtime_timers_deadline(const struct kl_runtime_node *n);
+void kl_runtime_timers_clear(struct kl_runtime_node *n);
+
+/* ---- partitions.c, produce.c, fetch.c ---------------------------------------
+ */
+
+/* Makes or changes the log's partition to fit the topic. KL_ENOMEM. */
+int kl_runtime_partition_attach(struct kl_runtime_node *n,
+                                struct kl_store_log *log,
+                                const struct kl_controller_topic *topic,
+                                int32_t leader_epoch);
+/* Finishes what waits at the partition with a code, then frees it. */
+void kl_runtime_partition_detach(struct kl_runtime_node *n,
+                                 struct kl_store_log *log, int code);
+/* Largest frame that a topic takes here. */
+uint32_t kl_runtime_topic_batch_max(const struct kl_runtime_node *n,
+                                    const struct kl_controller_topic *topic);
+/* NULL for a log without one: the metadata log. */
+static inline struct kl_runtime_partition *
+kl_runtime_partition_of(const struct kl_store_log *log)
+{
+    return kl_store_log_user(log);
+}
+/* NULL where this node has no such replica. */
+struct kl_runtime_partition *
+kl_runtime_partition_find(struct kl_runtime_node *n,
+                          const struct kl_base_uuid *topic_id,
+                          int32_t partition);
+/* Distributes what the store has to tell. 1 where there was something. */
+int kl_runtime_events_run(struct kl_runtime_node *n);
+
+void kl_runtime_produce_durable(struct kl_runtime_node *n,
+                                struct kl_runtime_partition *p,
+                                int64_t durable_leo);
+void kl_runtime_produce_room(struct kl_runtime_node *n);
+void kl_runtime_produce_abort(struct kl_runtime_node *n,
+                              struct kl_runtime_partition *p, int waiting_code,
+                              int appended_code);
+void kl_runtime_fetch_wake(struct kl_runtime_node *n,
+                           struct kl_runtime_partition *p);
+void kl_runtime_fetch_abort(struct kl_runtime_node *n,
+                            struct kl_runtime_partition *p, int code);
+void kl_runtime_fetch_event(struct kl_runtime_node *n,
+                            struct kl_store_read *read);
+void kl_runtime_lookup_event(struct kl_runtime_node *n,
+                             struct kl_store_lookup *lookup);
+/* Calls done for what is finished. 1 where there was something. */
+int kl_runtime_finish_run(struct kl_runtime_node *n);
+
+/* ---- metadata.c, replay.c, logs.c, topics.c ------------------------------ */
+
+/* Makes or replays the metadata log and makes the logs agree with it; blocks.
+ */
+int kl_runtime_metadata_open(struct kl_runtime_node *n,
+                             struct kl_base_error *error);
+void kl_runtime_metadata_close(struct kl_runtime_node *n);
+/* Applies every record of the metadata log to the image; blocks. */
+int kl_runtime_metadata_replay(struct kl_runtime_node *n,
+                               struct kl_base_error *error);
+/* Waits for something from the store while the node is not open yet. */
+void kl_runtime_metadata_pump(struct kl_runtime_node *n);
+/* Begins, appends and applies batches. 1 where something moved. */
+int kl_runtime_metadata_step(struct kl_runtime_node *n);
+int kl_runtime_metadata_is_idle(const struct kl_runtime_node *n);
+/* Finishes the command under way and those that wait: the node closes. */
+void kl_runtime_metadata_abort(struct kl_runtime_node *n);
+
+/* Judges a pair of a topic's configuration for the controller. */
+int kl_runtime_topic_config_check(const char *key, const char *value,
+                                  void *user, struct kl_base_error *error);
+/* The topic's values over the defaults. */
+void kl_runtime_topic_config(const struct kl_controller_topic *topic,
+                             struct kl_base_config *out);
+/* Creates, configures and deletes logs as the image says: all of them, and
+ * those that the controller's delta names. May be repeated. */
+int kl_runtime_logs_agree(struct kl_runtime_node *n,
+                          struct kl_base_error *error);
+int kl_runtime_logs_apply_delta(struct kl_runtime_node *n);
+
+/* Publishes a topic of the image, or takes it back. KL_ENOMEM. */
+int kl_runtime_topic_publish(struct kl_runtime_node *n,
+                             const struct kl_controller_topic *topic);
+void kl_runtime_topic_withdraw(struct kl_runtime_node *n,
+                               const struct kl_base_uuid *id);
+void kl_runtime_topics_clear(struct kl_runtime_node *n);
+
+/* ---- command.c, describe.c -------------------------------------------------
+ */
+
+/* A command on its way; the texts follow it in the same block. */
+struct kl_runtime_command
+{
+    struct kl_runtime_request request;
+    struct kl_base_list link;
+    struct kl_runtime_wish wish;
+    struct kl_base_config config;
+    struct kl_runtime_op *op;
+    struct kl_runtime_list_offset list_offset;
+    size_t size;
+};
+/* Completes its operation and frees it. */
+void kl_runtime_command_finish(struct kl_runtime_node *n,
+                               struct kl_runtime_command *c, int code,
+                               const struct kl_base_error *error);
+/* Finishes what waits for a log start that is durable now; the rest too where
+ * code is not 0. */
+void kl_runtime_command_started(struct kl_runtime_node *n,
+                                struct kl_runtime_partition *part,
+                                int64_t durable_start, int code);
+/* The records that carry the command out; see controller.h. */
+int kl_runtime_command_records(struct kl_runtime_node *n,
+                               const struct kl_runtime_command *c,
+                               struct kl_controller_records *out,
+                               struct kl_base_error *error);
+void kl_runtime_describe_topics(const struct kl_runtime_node *n,
+                                struct kl_base_buf *out);
+void kl_runtime_describe_topic(const struct kl_runtime_node *n,
+                               const struct kl_controller_topic *topic,
+                               struct kl_base_buf *out);
+
+#endif
