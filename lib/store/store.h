@@ -45,6 +45,7 @@ struct kl_store_config
     uint64_t pending_bytes_max; /* chunks not yet in a segment */
     uint64_t cache_bytes_max;   /* written chunks kept for tailing readers */
     uint32_t file_max;          /* open segment files */
+    int64_t retention_check_ms; /* between two looks at retention */
     uint64_t seed;              /* random: salts, temporary choices */
     struct kl_store_identity format; /* written when the store is made */
 };
@@ -98,8 +99,9 @@ struct kl_store_log_config
 
 struct kl_store_view
 {
-    int64_t start;       /* log start offset */
-    int64_t leo;         /* next offset */
+    int64_t start;         /* log start offset */
+    int64_t durable_start; /* the same, as far as it is durable */
+    int64_t leo;           /* next offset */
     int64_t durable_leo; /* below: on the medium (commit); written (interval) */
     uint64_t size;       /* bytes of frames between start and leo, about */
     uint32_t segment_count; /* 0 where the files are not loaded */
@@ -179,6 +181,8 @@ struct kl_store_read
     uint32_t bytes_max; /* at least one frame is returned whatever its size */
     struct kl_store_cursor cursor; /* in and out */
     void *user;
+    struct kl_base_chunk *buffer; /* to read into, taken over where it is large
+                                     enough; NULL = allocated when needed */
     /* Out. */
     int code; /* 0; KL_EOFFSETRANGE; KL_ECORRUPT; KL_EIO; KL_ECLOSED when the
                  log was deleted meanwhile */

@@ -1,0 +1,117 @@
+/*
+ * The checkpoint as it is carried out in the clean-up lane: sync what the slot
+ * is going to state, names included, then write the slot and sync it.
+ */
+#include "store/checkpoint.h"
+
+#include <string.h>
+
+enum { LANE_MANY = 32 }; /* from here on one sync of the file system */
+
+static int checkpoint_error(struct kl_store_checkpoint *c, int code,
+                            const char *what)
+{
+    c->code = code;
+    c->what = what;
+    return code;
+}
+
+static int checkpoint_sync_each(struct kl_store_checkpoint *c)
+{
+    const struct kl_os_vfs_ops *ops = c->store->vfs->ops;
+
+    for (size_t i = 0; i < c->sync_count; i++) {
+        int rc = ops->sync(c->syncs[i].file);
+
+        if (rc) {
+            kl_store_path(c->store, "logs", c->path);
+            return checkpoint_error(c, rc, "cannot sync a segment in");
+        }
+    }
+    return 0;
+}
+
+/* One call for everything; KL_EUNSUPPORTED where each must be synced. */
+static int checkpoint_sync_all(struct kl_store_checkpoint *c)
+{
+    int rc;
+
+    if (c->sync_count + c->folder_count <= LANE_MANY)
+        return KL_EUNSUPPORTED;
+    rc = c->store->vfs->ops->sync_all(c->file);
+    if (rc == 0 || rc == KL_EUNSUPPORTED)
+        return rc;
+    kl_store_path(c->store, NULL, c->path);
+    return checkpoint_error(c, rc, "cannot sync");
+}
+
+static int checkpoint_manifests(struct kl_store_checkpoint *c)
+{
+    for (size_t i = 0; i < c->folder_count; i++) {
+        struct kl_store_checkpoint_folder *f = &c->folders[i];
+        int rc;
+
+        if (!f->has_manifest)
+            continue;
+        kl_store_path_in_log(f->log, "manifest", c->path);
+        rc = kl_store_file_replace(c->store->vfs, c->path, &f->manifest);
+        if (rc)
+            return checkpoint_error(c, rc, "cannot replace");
+        c->bytes += f->manifest.size;
+    }
+    return 0;
+}
+
+static int checkpoint_names(struct kl_store_checkpoint *c)
+{
+    struct kl_os_vfs *vfs = c->store->vfs;
+    int rc = 0;
+
+    for (size_t i = 0; i < c->folder_count && rc == 0; i++) {
+        kl_store_path_log(c->folders[i].log, c->path);
+        rc = vfs->ops->sync_dir(vfs, c->path);
+        /* A log that never had a segment has no folder. */
+        if (rc == KL_ENOENT && !c->folders[i].has_manifest)
+            rc = 0;
+    }
+    if (rc == 0 && c->sync_folders) {
+        kl_store_path(c->store, "logs", c->path);
+        rc = vfs->ops->sync_dir(vfs, c->path);
+    }
+    return rc ? checkpoint_error(c, rc, "cannot sync folder") : 0;
+}
+
+static int checkpoint_slot(struct kl_store_checkpoint *c)
+{
+    const struct kl_os_vfs_ops *ops = c->store->vfs->ops;
+    struct kl_os_iovec part = {c->slot.data, c->slot.size};
+    int rc = ops->write(c->file, &part, 1, 0, NULL);
+
+    if (rc == 0)
+        rc = ops->sync(c->file);
+    c->bytes += c->slot.size;
+    if (rc == 0)
+        return 0;
+    kl_store_path(c->store, "checkpoint", c->path);
+    return checkpoint_error(c, rc, "cannot write");
+}
+
+void kl_store_checkpoint_lane(struct kl_os_job *job)
+{
+    struct kl_store_checkpoint *c =
+        KL_BASE_CONTAINER(job, struct kl_store_checkpoint, job);
+    int rc;
+
+    c->code = 0;
+    c->bytes = 0;
+    if (checkpoint_manifests(c))
+        return;
+    rc = checkpoint_sync_all(c);
+    if (rc == KL_EUNSUPPORTED) {
+        rc = checkpoint_sync_each(c);
+        if (rc == 0)
+            rc = checkpoint_names(c);
+    }
+    if (rc == 0)
+        checkpoint_slot(c);
+}

@@ -1,0 +1,184 @@
+/*
+ * Interval logs are acknowledged before they are on the medium; here they are
+ * synced: by time or bytes where the topic asks for it, and whenever a segment
+ * is sealed, which bounds what an open after a crash has to look at.
+ */
+#include "store/state.h"
+
+#include <string.h>
+
+static void flush_list(struct kl_store_log *log, int64_t due_ns)
+{
+    if (kl_base_list_is_empty(&log->flush_link))
+        kl_base_list_push(&log->store->flushes, &log->flush_link);
+    if (due_ns < log->flush_due_ns)
+        log->flush_due_ns = due_ns;
+}
+
+void kl_store_flush_note(struct kl_store_log *log, uint32_t size)
+{
+    const struct kl_store_log_config *c = &log->config;
+    int64_t now = log->store->now_ns;
+    int64_t due = INT64_MAX;
+
+    log->flush_bytes += size;
+    if (c->flush_bytes >= 0 && log->flush_bytes >= (uint64_t)c->flush_bytes)
+        due = now;
+    else if (c->flush_ms >= 0)
+        due = now + c->flush_ms * 1000000;
+    flush_list(log, due);
+}
+
+void kl_store_flush_soon(struct kl_store_log *log)
+{
+    flush_list(log, log->store->now_ns);
+}
+
+static void flush_job_run(struct kl_os_job *job)
+{
+    struct kl_store_flush_job *f =
+        KL_BASE_CONTAINER(job, struct kl_store_flush_job, job);
+
+    f->code = 0;
+    for (size_t i = 0; i < f->count && f->code == 0; i++) {
+        struct kl_os_file *file = f->segments[i]->writer;
+
+        f->code = file->vfs->ops->sync(file);
+    }
+}
+
+static void flush_job_done(struct kl_os_job *job)
+{
+    struct kl_store_flush_job *f =
+        KL_BASE_CONTAINER(job, struct kl_store_flush_job, job);
+    struct kl_store_log *log = f->log;
+    struct kl_store *s = log->store;
+    char path[KL_STORE_PATH_MAX];
+
+    f->busy = 0;
+    if (f->code) {
+        kl_store_path_log(log, path);
+        kl_store_fail(s, f->code, "cannot sync a segment in", path);
+    }
+    for (size_t i = 0; i < f->count; i++) {
+        if (f->code == 0)
+            f->segments[i]->synced_size = f->sizes[i];
+        kl_store_segment_unref(s, f->segments[i]);
+    }
+    kl_base_stat_add(&s->stats.segment_syncs, f->count);
+    if (f->code == 0 && f->truncation == log->truncation) {
+        log->synced_leo = f->end;
+        log->synced_active = f->active;
+    }
+    kl_store_log_unref(log);
+}
+
+static int flush_reserve(struct kl_store *s, size_t count)
+{
+    struct kl_store_flush_job *f = &s->flush;
+    size_t capacity = f->capacity;
+
+    if (kl_base_reserve(&s->alloc, (void **)&f->sizes, &capacity, count,
+                        sizeof *f->sizes))
+        return KL_ENOMEM;
+    /* Both arrays share one capacity: the second must follow the first. */
+    if (capacity != f->capacity) {
+        struct kl_store_segment **items =
+            kl_base_realloc(&s->alloc, f->segments, f->capacity * sizeof *items,
+                            capacity * sizeof *items);
+
+        if (!items) {
+            kl_base_free(&s->alloc, f->sizes, capacity * sizeof *f->sizes);
+            kl_base_free(&s->alloc, f->segments,
+                         f->capacity * sizeof *f->segments);
+            f->sizes = NULL;
+            f->segments = NULL;
+            f->capacity = 0;
+            return KL_ENOMEM;
+        }
+        f->segments = items;
+        f->capacity = capacity;
+    }
+    return 0;
+}
+
+static void flush_log(struct kl_store *s, struct kl_store_log *log)
+{
+    struct kl_store_flush_job *f = &s->flush;
+    struct kl_store_segment *seg, *active = kl_store_files_active(log);
+
+    if (!log->files || flush_reserve(s, log->files->count))
+        return;
+    kl_base_list_remove(&log->flush_link);
+    log->flush_due_ns = INT64_MAX;
+    log->flush_bytes = 0;
+    f->count = 0;
+    for (size_t i = 0; i < log->files->count; i++) {
+        seg = log->files->items[i];
+        if (seg->synced_size >= seg->info.size || !seg->writer)
+            continue;
+        f->segments[f->count] = seg;
+        f->sizes[f->count++] = seg->info.size;
+        kl_store_segment_ref(seg);
+    }
+    f->log = log;
+    log->refs++;
+    f->end = log->durable_leo;
+    f->truncation = log->truncation;
+    if (active)
+        f->active = active->info;
+    f->busy = 1;
+    f->job.run = flush_job_run;
+    f->job.done = flush_job_done;
+    kl_store_submit(s, &f->job, KL_OS_LANE_CLEAN);
+}
+
+void kl_store_flush_turn(struct kl_store *s)
+{
+    struct kl_base_list *l;
+    struct kl_store_log *log;
+
+    if (s->flush.busy || s->failure.code)
+        return;
+    for (l = s->flushes.next; l != &s->flushes; l = l->next) {
+        log = KL_BASE_CONTAINER(l, struct kl_store_log, flush_link);
+        if (log->busy || (!s->stopping && log->flush_due_ns > s->now_ns))
+            continue;
+        flush_log(s, log);
+        return;
+    }
+}
+
+int kl_store_flush_is_idle(const struct kl_store *s)
+{
+    return !s->flush.busy &&
+           (!s->stopping || kl_base_list_is_empty(&s->flushes));
+}
+
+int64_t kl_store_flush_deadline(const struct kl_store *s)
+{
+    int64_t at = INT64_MAX;
+
+    if (s->flush.busy)
+        return at;
+    for (struct kl_base_list *l = s->flushes.next; l != &s->flushes;
+         l = l->next) {
+        const struct kl_store_log *log =
+            KL_BASE_CONTAINER(l, struct kl_store_log, flush_link);
+
+        if (!log->busy && log->flush_due_ns < at)
+            at = log->flush_due_ns;
+    }
+    return at;
+}
+
+void kl_store_flush_deinit(struct kl_store *s)
+{
+    struct kl_store_flush_job *f = &s->flush;
+
+    kl_base_free(&s->alloc, f->segments, f->capacity * sizeof *f->segments);
+    kl_base_free(&s->alloc, f->sizes, f->capacity * sizeof *f->sizes);
+    f->segments = NULL;
+    f->sizes = NULL;
+    f->capacity = 0;
+}

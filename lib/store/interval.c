@@ -1,0 +1,217 @@
+/*
+ * Interval logs after a crash: the slot says how far they were synced; above
+ * it the valid prefix is kept and the log is cut at the first bad frame,
+ * whatever follows (storage.md 7.4). What is kept is synced before anybody
+ * sees it, so that it cannot vanish later (F03).
+ */
+#include "store/state.h"
+
+#include <string.h>
+
+struct interval_walk
+{
+    struct kl_store_log *log;
+    struct kl_store_manifest manifest;
+    struct kl_store_segment_info last; /* where the walk ended */
+    uint32_t kept;                     /* segments up to and with last */
+    int64_t cut;
+    int rc;
+};
+
+static int interval_visit(const struct kl_batch_info *info, uint64_t position,
+                          void *user)
+{
+    struct interval_walk *w = user;
+    int rc;
+
+    (void)position;
+    if (info->last_offset >= w->cut)
+        return KL_EEND;
+    if (info->leader_epoch < kl_batch_epochs_last(&w->log->epochs))
+        return KL_EEND;
+    rc = kl_batch_epochs_append(&w->log->epochs, &w->log->store->alloc,
+                                info->leader_epoch, info->base_offset);
+    if (rc)
+        return rc == KL_EINVAL ? KL_EEND : rc;
+    if (info->max_timestamp > w->last.max_timestamp)
+        w->last.max_timestamp = info->max_timestamp;
+    return 0;
+}
+
+static int interval_header_is_good(struct kl_os_file *file,
+                                   const struct kl_store_log *log,
+                                   const struct kl_store_segment_info *info)
+{
+    uint8_t *block = kl_base_malloc(&log->store->alloc, KL_STORE_BLOCK);
+    struct kl_store_segment_header h;
+    size_t got;
+    int good = 0;
+
+    if (!block)
+        return 0;
+    if (file->vfs->ops->read(file, block, KL_STORE_BLOCK, 0, &got) == 0 &&
+        got == KL_STORE_BLOCK && kl_store_segment_header_decode(block, &h) == 0)
+        good = h.instance == log->instance && h.base == info->base &&
+               h.truncation == info->truncation &&
+               memcmp(&h.id, &log->id, sizeof h.id) == 0;
+    kl_base_free(&log->store->alloc, block, KL_STORE_BLOCK);
+    return good;
+}
+
+/* Walks one segment from position on, offset being the next expected. Returns
+ * 1 where it holds together up to its stated end, 0 where the log ends in it,
+ * negative on errors. */
+static int interval_segment(struct interval_walk *w,
+                            const struct kl_store_segment_info *info,
+                            uint64_t position, int64_t offset)
+{
+    struct kl_store_log *log = w->log;
+    struct kl_os_vfs *vfs = log->store->vfs;
+    struct kl_os_file *file;
+    struct kl_store_scan scan = {.alloc = &log->store->alloc,
+                                 .seed = log->seed,
+                                 .position = position,
+                                 .offset = offset,
+                                 .verify_body = 1};
+    char path[KL_STORE_PATH_MAX];
+    uint64_t size = 0;
+    int rc;
+
+    kl_store_path_segment(log, info->base, "seg", path);
+    rc = vfs->ops->open(vfs, path, KL_OS_WRITE, &file);
+    if (rc)
+        return rc == KL_ENOENT ? 0 : rc;
+    rc = vfs->ops->size(file, &size);
+    if (rc == 0 && !interval_header_is_good(file, log, info)) {
+        vfs->ops->close(file);
+        return 0;
+    }
+    scan.file = file;
+    scan.limit = info->end >= 0 && info->size < size ? info->size : size;
+    w->last = *info;
+    if (rc == 0)
+        rc = kl_store_scan_run(&scan, interval_visit, w);
+    w->last.end = scan.offset;
+    w->last.size = scan.position;
+    if (rc == 0 && info->end == scan.offset && info->end >= 0) {
+        rc = 1;
+    } else if (rc == 0) {
+        rc = vfs->ops->truncate(file, scan.position);
+    }
+    if (rc >= 0 && vfs->ops->sync(file))
+        rc = KL_EIO;
+    vfs->ops->close(file);
+    return rc;
+}
+
+/* From the synced end through all later segments of the manifest. */
+static int interval_segments(struct interval_walk *w)
+{
+    struct kl_store_log *log = w->log;
+    struct kl_store_manifest *m = &w->manifest;
+    int64_t expected = log->synced_leo;
+    int rc = 1;
+
+    w->last = log->synced_active;
+    for (uint32_t i = 0; i < m->count && rc == 1; i++) {
+        struct kl_store_segment_info *info = &m->segments[i];
+        int is_synced = info->base == log->synced_active.base;
+
+        if (log->synced_active.base >= 0 &&
+            info->base < log->synced_active.base) {
+            w->kept = i + 1;
+            continue;
+        }
+        if (!is_synced && info->base != expected)
+            break; /* a gap: what follows belongs to nothing */
+        rc = interval_segment(
+            w, info, is_synced ? log->synced_active.size : KL_STORE_BLOCK,
+            expected);
+        if (rc >= 0 && w->last.base == info->base) {
+            w->kept = i + 1;
+            expected = w->last.end;
+        }
+    }
+    return rc < 0 ? rc : 0;
+}
+
+/* The manifest of what was kept; the last segment is open again. */
+static int interval_manifest(struct interval_walk *w)
+{
+    struct kl_store_log *log = w->log;
+    struct kl_os_vfs *vfs = log->store->vfs;
+    struct kl_store_manifest *m = &w->manifest;
+    struct kl_base_buf buf;
+    char path[KL_STORE_PATH_MAX];
+    uint32_t all = m->count;
+    int rc;
+
+    m->count = w->kept;
+    m->truncation = log->truncation;
+    log->bytes = 0;
+    for (uint32_t i = 0; i + 1 < w->kept; i++)
+        log->bytes += m->segments[i].size - KL_STORE_BLOCK;
+    if (w->kept > 0) {
+        m->segments[w->kept - 1] = w->last;
+        m->segments[w->kept - 1].end = -1;
+        m->segments[w->kept - 1].size = 0;
+    }
+    kl_base_buf_init(&buf, &log->store->alloc);
+    rc = kl_store_manifest_encode(&buf, m);
+    kl_store_path_in_log(log, "manifest", path);
+    if (rc == 0)
+        rc = kl_store_file_replace(vfs, path, &buf);
+    kl_store_path_log(log, path);
+    if (rc == 0)
+        rc = vfs->ops->sync_dir(vfs, path);
+    kl_base_buf_deinit(&buf);
+    m->count = all;
+    return rc;
+}
+
+static void interval_install(struct interval_walk *w)
+{
+    struct kl_store_log *log = w->log;
+
+    if (w->kept == 0)
+        w->last.base = -1;
+    log->leo = w->kept > 0 ? w->last.end : log->synced_leo;
+    if (log->leo < log->start)
+        log->leo = log->start;
+    log->durable_leo = log->synced_leo = log->leo;
+    log->active = log->synced_active = w->last;
+    kl_batch_epochs_truncate(&log->epochs, log->leo + 1);
+}
+
+int kl_store_interval_recover(struct kl_store_log *log, int64_t cut,
+                              uint32_t truncation, struct kl_base_error *error)
+{
+    struct interval_walk w = {.log = log, .cut = INT64_MAX};
+    char path[KL_STORE_PATH_MAX];
+    int rc = kl_store_load_manifest(log, &w.manifest);
+
+    if (rc == KL_ENOENT)
+        rc = 0; /* no segment was ever begun */
+    else if (rc == 0 && w.manifest.truncation < truncation)
+        w.cut = cut;
+    if (rc == 0 && w.cut < log->synced_leo) {
+        /* Cut below what was synced: walk all of it again. */
+        log->synced_leo = w.manifest.count ? w.manifest.segments[0].base : 0;
+        log->synced_active.base = -1;
+    }
+    if (rc == 0)
+        rc = interval_segments(&w);
+    if (rc == 0 && w.manifest.count > 0)
+        rc = interval_manifest(&w);
+    if (rc == 0)
+        interval_install(&w);
+    /* A truncated log goes on in a segment of its own. */
+    log->roll_next = w.cut != INT64_MAX;
+    kl_base_free(&log->store->alloc, w.manifest.segments,
+                 w.manifest.count * sizeof *w.manifest.segments);
+    if (rc == 0)
+        return 0;
+    kl_store_path_log(log, path);
+    return kl_base_error_set(error, rc, "cannot recover %s: %s", path,
+                             kl_store_why(rc));
+}

@@ -1,0 +1,201 @@
+/*
+ * Opening the files of a cold log: its manifest says which segments it has,
+ * the checkpoint slot what the active one holds. Done at first use, so that a
+ * store with many logs opens without reading many files (storage.md 7.2).
+ */
+#include "store/state.h"
+
+#include <string.h>
+
+enum { LOAD_MANIFEST_MAX = 64 << 20 };
+
+struct load_job
+{
+    struct kl_os_job job;
+    struct kl_store_log *log; /* a reference */
+    struct kl_store_manifest manifest;
+    uint32_t index_blocks; /* of the active segment */
+    int code;
+};
+
+/* ---- in the lane ------------------------------------------------------------
+ */
+
+int kl_store_load_manifest(struct kl_store_log *log,
+                           struct kl_store_manifest *out)
+{
+    struct kl_store *s = log->store;
+    struct kl_base_buf buf;
+    char path[KL_STORE_PATH_MAX];
+    int rc;
+
+    out->segments = NULL;
+    out->count = 0;
+    kl_base_buf_init(&buf, &s->alloc);
+    kl_store_path_in_log(log, "manifest", path);
+    rc = kl_store_file_read(s->vfs, path, LOAD_MANIFEST_MAX, &buf);
+    if (rc == 0)
+        rc = kl_store_manifest_decode(buf.data, buf.size, &s->alloc, out);
+    if (rc == 0 && out->instance != log->instance) {
+        kl_base_free(&s->alloc, out->segments,
+                     out->count * sizeof *out->segments);
+        out->segments = NULL;
+        out->count = 0;
+        rc = KL_ECORRUPT;
+    }
+    kl_base_buf_deinit(&buf);
+    return rc;
+}
+
+struct load_leftovers
+{
+    struct load_job *load;
+    struct kl_os_vfs *vfs;
+};
+
+static int load_is_listed(const struct load_job *load, const char *name)
+{
+    const struct kl_store_manifest *m = &load->manifest;
+    int64_t base = 0;
+    size_t i;
+
+    if (strcmp(name, "manifest") == 0)
+        return 1;
+    for (i = 0; name[i] >= '0' && name[i] <= '9' && i < 20; i++)
+        base = base * 10 + (name[i] - '0');
+    if (i != 20)
+        return 0;
+    for (uint32_t k = 0; k < m->count; k++)
+        if (m->segments[k].base == base)
+            return 1;
+    return 0;
+}
+
+static int load_leftover(const char *name, void *user)
+{
+    struct load_leftovers *l = user;
+    char path[KL_STORE_PATH_MAX];
+
+    if (load_is_listed(l->load, name))
+        return 0;
+    kl_store_path_in_log(l->load->log, name, path);
+    l->vfs->ops->unlink(l->vfs, path); /* the next open finds it again */
+    return 0;
+}
+
+static void load_index(struct load_job *load)
+{
+    struct kl_store_log *log = load->log;
+    struct kl_os_vfs *vfs = log->store->vfs;
+    struct kl_os_file *file;
+    char path[KL_STORE_PATH_MAX];
+    uint64_t size = 0;
+
+    load->index_blocks = 0;
+    kl_store_path_segment(log, log->active.base, "idx", path);
+    if (vfs->ops->open(vfs, path, KL_OS_READ, &file))
+        return; /* no index: look-ups walk from the start */
+    if (vfs->ops->size(file, &size) == 0)
+        load->index_blocks =
+            kl_store_index_usable(file, (uint32_t)(size / KL_STORE_BLOCK),
+                                  log->active.base, log->active.size);
+    vfs->ops->close(file);
+}
+
+static void load_job_run(struct kl_os_job *job)
+{
+    struct load_job *load = KL_BASE_CONTAINER(job, struct load_job, job);
+    struct load_leftovers leftovers = {load, load->log->store->vfs};
+    char folder[KL_STORE_PATH_MAX];
+
+    load->code = kl_store_load_manifest(load->log, &load->manifest);
+    if (load->code)
+        return;
+    kl_store_path_log(load->log, folder);
+    leftovers.vfs->ops->list(leftovers.vfs, folder, load_leftover, &leftovers);
+    load_index(load);
+}
+
+/* ---- owner
+ * --------------------------------------------------------------------- */
+
+static int load_install(struct load_job *load)
+{
+    struct kl_store_log *log = load->log;
+    struct kl_store_manifest *m = &load->manifest;
+    struct kl_store_segment_info info;
+    struct kl_store_segment *seg;
+    int rc = kl_store_files_new(log);
+
+    for (uint32_t i = 0; i < m->count && rc == 0; i++) {
+        int is_active = m->segments[i].base == log->active.base;
+
+        info = is_active ? log->active : m->segments[i];
+        if (!is_active && (i + 1 == m->count || info.end < info.base)) {
+            rc = KL_ECORRUPT; /* slot and manifest do not belong together */
+            break;
+        }
+        rc = kl_store_files_add(log, &info, &seg);
+        if (rc)
+            break;
+        seg->synced_size = info.size;
+        seg->sealed = !is_active;
+        seg->index_blocks = is_active ? load->index_blocks : UINT32_MAX;
+        seg->next_index_blocks = load->index_blocks;
+    }
+    if (rc == 0 && log->files->count == 0)
+        rc = KL_ECORRUPT;
+    if (rc)
+        kl_store_files_free(log);
+    else
+        log->files->indexed_position = log->active.size;
+    return rc;
+}
+
+static void load_job_done(struct kl_os_job *job)
+{
+    struct load_job *load = KL_BASE_CONTAINER(job, struct load_job, job);
+    struct kl_store_log *log = load->log;
+    struct kl_store *s = log->store;
+    struct kl_store_manifest *m = &load->manifest;
+
+    log->loading = 0;
+    if (load->code == 0)
+        load->code = load_install(load);
+    kl_base_free(&s->alloc, m->segments, m->count * sizeof *m->segments);
+    kl_store_read_loaded(log, load->code);
+    /* Segments cannot be written behind: the store cannot keep its promise. */
+    if (load->code && !kl_base_list_is_empty(&log->pending)) {
+        char path[KL_STORE_PATH_MAX];
+
+        kl_store_path_log(log, path);
+        kl_store_fail(s, load->code, "cannot open the files of", path);
+    }
+    if (!kl_base_list_is_empty(&log->pending))
+        kl_store_log_mark_dirty(log);
+    kl_store_log_unref(log);
+    kl_base_free(&s->alloc, load, sizeof *load);
+}
+
+int kl_store_load(struct kl_store_log *log)
+{
+    struct kl_store *s = log->store;
+    struct load_job *load;
+
+    if (log->files)
+        return 0;
+    if (log->active.base < 0)
+        return kl_store_files_new(log);
+    if (log->loading)
+        return KL_EAGAIN;
+    load = kl_base_calloc(&s->alloc, sizeof *load);
+    if (!load)
+        return KL_ENOMEM;
+    load->log = log;
+    load->job.run = load_job_run;
+    load->job.done = load_job_done;
+    log->refs++;
+    log->loading = 1;
+    kl_store_submit(s, &load->job, KL_OS_LANE_READ);
+    return KL_EAGAIN;
+}

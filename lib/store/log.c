@@ -1,0 +1,432 @@
+/*
+ * One log as its caller sees it: offsets, epochs, and the entries that every
+ * change becomes (storage.md 5.1). Nothing here touches a file.
+ */
+#include "store/state.h"
+
+#include <string.h>
+
+const struct kl_base_uuid kl_store_metadata_topic = {
+    {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1}};
+
+enum { ENTRY_ID_KEY = sizeof(struct kl_store_id) };
+KL_STATIC_ASSERT(sizeof(struct kl_store_id) == 20, "no padding in a map key");
+
+/* ---- life --------------------------------------------------------------- */
+
+int kl_store_log_new(struct kl_store *s, const struct kl_store_id *id,
+                     enum kl_store_flush flush, struct kl_store_log **out)
+{
+    struct kl_store_log *log = kl_base_calloc(&s->alloc, sizeof *log);
+
+    if (!log)
+        return KL_ENOMEM;
+    log->store = s;
+    log->id = *id;
+    log->seed = kl_batch_seed(&id->topic_id, id->partition);
+    log->flush = (uint8_t)flush;
+    log->metadata =
+        (uint8_t)kl_base_uuid_equal(&id->topic_id, &kl_store_metadata_topic);
+    log->active.base = -1;
+    log->synced_active.base = -1;
+    log->flush_due_ns = INT64_MAX;
+    log->config.segment_bytes = 64 << 20;
+    log->config.segment_ms = -1;
+    log->config.retention_ms = -1;
+    log->config.retention_bytes = -1;
+    log->config.flush_ms = -1;
+    log->config.flush_bytes = -1;
+    log->config.index_interval_bytes = 4096;
+    kl_base_list_init(&log->link);
+    kl_base_list_init(&log->dirty);
+    kl_base_list_init(&log->event);
+    kl_base_list_init(&log->pending);
+    kl_base_list_init(&log->cached);
+    kl_base_list_init(&log->waiting);
+    kl_base_list_init(&log->flush_link);
+    kl_batch_epochs_init(&log->epochs);
+    if (kl_base_map_put(&s->by_id, &log->id, ENTRY_ID_KEY, log)) {
+        kl_base_free(&s->alloc, log, sizeof *log);
+        return KL_ENOMEM;
+    }
+    kl_base_list_push(&s->logs, &log->link);
+    kl_base_stat_add(&s->stats.logs, 1);
+    log->refs = 1;
+    *out = log;
+    return 0;
+}
+
+void kl_store_log_remove(struct kl_store_log *log)
+{
+    struct kl_store *s = log->store;
+
+    if (kl_base_map_get(&s->by_id, &log->id, ENTRY_ID_KEY) == log)
+        kl_base_map_remove(&s->by_id, &log->id, ENTRY_ID_KEY);
+    kl_base_list_remove(&log->link);
+    kl_base_list_remove(&log->dirty);
+    kl_base_list_remove(&log->event);
+    kl_base_list_remove(&log->flush_link);
+    kl_base_stat_set(&s->stats.logs, s->by_id.count);
+    kl_store_log_unref(log);
+}
+
+void kl_store_log_unref(struct kl_store_log *log)
+{
+    KL_ASSERT(log->refs > 0);
+    if (--log->refs == 0)
+        kl_store_log_free(log);
+}
+
+static void log_free_entries(struct kl_base_list *list)
+{
+    struct kl_base_list *l;
+
+    while ((l = kl_base_list_pop(list)))
+        kl_store_entry_free(KL_BASE_CONTAINER(l, struct kl_store_entry, order));
+}
+
+void kl_store_log_free(struct kl_store_log *log)
+{
+    struct kl_store *s = log->store;
+
+    log_free_entries(&log->pending);
+    log_free_entries(&log->cached);
+    kl_store_files_free(log);
+    kl_batch_epochs_deinit(&log->epochs, &s->alloc);
+    kl_base_free(&s->alloc, log, sizeof *log);
+}
+
+struct kl_store_log *kl_store_find(struct kl_store *s,
+                                   const struct kl_store_id *id)
+{
+    return kl_base_map_get(&s->by_id, id, ENTRY_ID_KEY);
+}
+
+struct kl_store_log *kl_store_next(struct kl_store *s,
+                                   struct kl_store_log *previous)
+{
+    struct kl_base_list *l = previous ? previous->link.next : s->logs.next;
+    struct kl_store_log *log;
+
+    for (; l != &s->logs; l = l->next) {
+        log = KL_BASE_CONTAINER(l, struct kl_store_log, link);
+        if (!log->deleted)
+            return log;
+    }
+    return NULL;
+}
+
+const struct kl_store_id *kl_store_log_id(const struct kl_store_log *log)
+{
+    return &log->id;
+}
+
+uint64_t kl_store_log_seed(const struct kl_store_log *log)
+{
+    return log->seed;
+}
+
+void kl_store_log_set_user(struct kl_store_log *log, void *user)
+{
+    log->user = user;
+}
+
+void *kl_store_log_user(const struct kl_store_log *log)
+{
+    return log->user;
+}
+
+void kl_store_log_view(const struct kl_store_log *log,
+                       struct kl_store_view *out)
+{
+    const struct kl_store_segment *active = kl_store_files_active(log);
+
+    out->start = log->start;
+    out->durable_start = log->durable_start;
+    out->leo = log->leo;
+    out->durable_leo = log->durable_leo;
+    out->size = log->bytes;
+    if (active)
+        out->size += active->next_size - KL_STORE_BLOCK;
+    else if (!log->files && log->active.base >= 0)
+        out->size += log->active.size - KL_STORE_BLOCK;
+    out->segment_count = log->files ? (uint32_t)log->files->count : 0;
+    out->epochs = &log->epochs;
+    out->flush = (enum kl_store_flush)log->flush;
+    out->instance = log->instance;
+}
+
+void kl_store_log_configure(struct kl_store_log *log,
+                            const struct kl_store_log_config *config)
+{
+    log->config = *config;
+    /* Positions in a segment are 32 bits wide in its index. */
+    if (log->config.segment_bytes > INT32_MAX)
+        log->config.segment_bytes = INT32_MAX;
+    if (log->config.segment_bytes < 2 * KL_STORE_BLOCK)
+        log->config.segment_bytes = 2 * KL_STORE_BLOCK;
+}
+
+/* ---- entries ------------------------------------------------------------- */
+
+void kl_store_entry_free(struct kl_store_entry *e)
+{
+    struct kl_store *s = e->log->store;
+
+    kl_base_list_remove(&e->wal);
+    kl_base_list_remove(&e->order);
+    if (e->chunk && e->state == KL_STORE_ENTRY_CACHED)
+        s->cache_bytes -= e->chunk->capacity;
+    else if (e->chunk)
+        s->pending_bytes -= e->chunk->capacity;
+    kl_base_list_remove(&e->cache);
+    kl_base_chunk_unref(e->chunk);
+    kl_base_free(&s->alloc, e, sizeof *e);
+}
+
+void kl_store_log_mark_dirty(struct kl_store_log *log)
+{
+    if (kl_base_list_is_empty(&log->dirty))
+        kl_base_list_push(&log->store->dirty, &log->dirty);
+}
+
+int kl_store_log_enqueue(struct kl_store_log *log,
+                         enum kl_store_entry_type type, int64_t offset,
+                         int64_t end, int32_t epoch,
+                         struct kl_store_entry **out)
+{
+    struct kl_store *s = log->store;
+    struct kl_store_entry *e = kl_base_calloc(&s->alloc, sizeof *e);
+
+    if (!e)
+        return KL_ENOMEM;
+    e->log = log;
+    e->type = type;
+    e->offset = offset;
+    e->end = end;
+    e->epoch = epoch;
+    e->truncation = log->truncation;
+    e->max_timestamp = -1;
+    kl_base_list_init(&e->wal);
+    kl_base_list_init(&e->cache);
+    kl_base_list_push(&log->pending, &e->order);
+    if (type == KL_STORE_ENTRY_APPEND &&
+        log->flush == KL_STORE_FLUSH_INTERVAL) {
+        e->state = KL_STORE_ENTRY_DURABLE;
+        kl_store_log_mark_dirty(log);
+    } else {
+        e->state = KL_STORE_ENTRY_QUEUED;
+        kl_base_list_push(log->metadata ? &s->meta_queue : &s->queue, &e->wal);
+    }
+    *out = e;
+    return 0;
+}
+
+static int log_check_writable(const struct kl_store_log *log)
+{
+    const struct kl_store *s = log->store;
+
+    if (s->failure.code)
+        return KL_EFAILED;
+    return s->stopping || log->deleted ? KL_ECLOSED : 0;
+}
+
+/* ---- changes ---------------------------------------------------------------
+ */
+
+int kl_store_create(struct kl_store *s, const struct kl_store_id *id,
+                    enum kl_store_flush flush,
+                    const struct kl_store_log_config *config,
+                    struct kl_store_log **out)
+{
+    struct kl_store_entry *e;
+    struct kl_store_log *log;
+    int rc;
+
+    if (s->failure.code)
+        return KL_EFAILED;
+    if (s->stopping)
+        return KL_ECLOSED;
+    if (id->partition < 0)
+        return KL_EINVAL;
+    if (kl_store_find(s, id))
+        return KL_EEXIST;
+    rc = kl_store_log_new(s, id, flush, &log);
+    if (rc)
+        return rc;
+    kl_store_log_configure(log, config);
+    rc = kl_store_log_enqueue(log, KL_STORE_ENTRY_CREATE, 0, 0, 0, &e);
+    if (rc) {
+        kl_store_log_remove(log);
+        return rc;
+    }
+    *out = log;
+    return 0;
+}
+
+int kl_store_append(struct kl_store_log *log, struct kl_base_chunk *frame)
+{
+    struct kl_store *s = log->store;
+    struct kl_batch_info info;
+    struct kl_store_entry *e;
+    int rc = log_check_writable(log);
+
+    if (rc)
+        return rc;
+    rc = kl_batch_frame_header(frame->data, frame->size, log->seed, &info);
+    if (rc || info.frame_size != frame->size || info.base_offset != log->leo ||
+        info.leader_epoch < kl_batch_epochs_last(&log->epochs))
+        return KL_EINVAL;
+    if (frame->size > s->frame_max)
+        return KL_ERECORDSIZE;
+    if (!log->metadata && s->pending_bytes > 0 &&
+        s->pending_bytes + frame->capacity > s->config.pending_bytes_max) {
+        s->refused = 1;
+        return KL_EAGAIN;
+    }
+    rc = kl_batch_epochs_append(&log->epochs, &s->alloc, info.leader_epoch,
+                                log->leo);
+    if (rc)
+        return rc;
+    rc = kl_store_log_enqueue(log, KL_STORE_ENTRY_APPEND, info.base_offset,
+                              info.last_offset + 1, info.leader_epoch, &e);
+    if (rc)
+        return rc;
+    e->chunk = frame;
+    e->size = frame->size;
+    e->max_timestamp = info.max_timestamp;
+    s->pending_bytes += frame->capacity;
+    log->leo = e->end;
+    kl_base_stat_add(&s->stats.appends, 1);
+    kl_base_stat_add(&s->stats.append_bytes, frame->size);
+    return 0;
+}
+
+int kl_store_start_epoch(struct kl_store_log *log, int32_t epoch)
+{
+    struct kl_store_entry *e;
+    int rc = log_check_writable(log);
+
+    if (rc)
+        return rc;
+    if (epoch == kl_batch_epochs_last(&log->epochs))
+        return 0;
+    rc = kl_batch_epochs_append(&log->epochs, &log->store->alloc, epoch,
+                                log->leo);
+    if (rc)
+        return rc;
+    return kl_store_log_enqueue(log, KL_STORE_ENTRY_EPOCH, log->leo, log->leo,
+                                epoch, &e);
+}
+
+/* KL_EINVAL where offset lies inside a frame that is still in memory; beyond
+ * memory the segment writer finds out. */
+static int log_check_boundary(const struct kl_base_list *list, int64_t offset)
+{
+    const struct kl_store_entry *e;
+
+    for (const struct kl_base_list *l = list->next; l != list; l = l->next) {
+        e = KL_BASE_CONTAINER(l, struct kl_store_entry, order);
+        if (e->type == KL_STORE_ENTRY_APPEND && !e->cut && e->offset < offset &&
+            e->end > offset)
+            return KL_EINVAL;
+    }
+    return 0;
+}
+
+static void log_cut_memory(struct kl_store_log *log, int64_t offset)
+{
+    struct kl_base_list *l;
+    struct kl_store_entry *e;
+
+    for (l = log->pending.next; l != &log->pending; l = l->next) {
+        e = KL_BASE_CONTAINER(l, struct kl_store_entry, order);
+        if (e->type == KL_STORE_ENTRY_APPEND && e->offset >= offset)
+            e->cut = 1;
+    }
+    while (log->cached.prev != &log->cached) {
+        e = KL_BASE_CONTAINER(log->cached.prev, struct kl_store_entry, order);
+        if (e->offset < offset)
+            break;
+        kl_store_entry_free(e);
+    }
+}
+
+int kl_store_truncate(struct kl_store_log *log, int64_t offset)
+{
+    struct kl_store_entry *e;
+    int64_t leo = log->leo;
+    int rc = log_check_writable(log);
+
+    if (rc)
+        return rc;
+    if (offset < log->start || offset > log->leo ||
+        log_check_boundary(&log->pending, offset) ||
+        log_check_boundary(&log->cached, offset))
+        return KL_EINVAL;
+    if (offset == log->leo)
+        return 0;
+    log_cut_memory(log, offset);
+    rc = kl_store_log_enqueue(log, KL_STORE_ENTRY_TRUNCATE, offset, leo, 0, &e);
+    if (rc)
+        return rc;
+    log->truncation++;
+    e->truncation = log->truncation;
+    log->store->truncates++;
+    log->leo = offset;
+    /* At once: what is cut must not count as durable any more (B12). */
+    if (log->durable_leo > offset)
+        log->durable_leo = offset;
+    kl_batch_epochs_truncate(&log->epochs, offset);
+    return 0;
+}
+
+int kl_store_set_start(struct kl_store_log *log, int64_t start)
+{
+    struct kl_store_entry *e;
+    int rc = log_check_writable(log);
+
+    if (rc)
+        return rc;
+    if (start > log->durable_leo)
+        return KL_EOFFSETRANGE;
+    if (start <= log->start)
+        return 0;
+    rc = kl_store_log_enqueue(log, KL_STORE_ENTRY_START, start, start, 0, &e);
+    if (rc)
+        return rc;
+    log->start = start;
+    return 0;
+}
+
+int kl_store_delete(struct kl_store_log *log)
+{
+    struct kl_store *s = log->store;
+    struct kl_store_entry *e;
+    int rc;
+
+    if (s->failure.code)
+        return KL_EFAILED;
+    if (s->stopping || log->deleted)
+        return KL_ECLOSED;
+    rc = kl_store_log_enqueue(log, KL_STORE_ENTRY_DELETE, log->leo, log->leo, 0,
+                              &e);
+    if (rc)
+        return rc;
+    log->deleted = 1;
+    log->user = NULL;
+    kl_base_map_remove(&s->by_id, &log->id, ENTRY_ID_KEY);
+    kl_base_list_remove(&log->event);
+    return 0;
+}
+
+/* ---- the cache of applied appends
+ * --------------------------------------------- */
+
+void kl_store_cache_trim(struct kl_store *s, uint64_t limit)
+{
+    struct kl_base_list *l;
+
+    while (s->cache_bytes > limit && (l = kl_base_list_first(&s->cache)))
+        kl_store_entry_free(KL_BASE_CONTAINER(l, struct kl_store_entry, cache));
+}

@@ -1,0 +1,144 @@
+/*
+ * Names of files, and the two ways of dealing with small ones as a whole.
+ * Names are made from identifiers of ours, never from a topic's name.
+ */
+#include "store/state.h"
+
+#include <string.h>
+
+static char *path_text(char *p, char *end, const char *text)
+{
+    while (*text && p < end - 1)
+        *p++ = *text++;
+    *p = 0;
+    return p;
+}
+
+static char *path_number(char *p, char *end, uint64_t value, int width)
+{
+    char digits[20];
+    int count = 0;
+
+    do {
+        digits[count++] = (char)('0' + value % 10);
+        value /= 10;
+    } while (value > 0 || count < width);
+    while (count > 0 && p < end - 1)
+        *p++ = digits[--count];
+    *p = 0;
+    return p;
+}
+
+void kl_store_path(const struct kl_store *s, const char *name,
+                   char out[KL_STORE_PATH_MAX])
+{
+    char *end = out + KL_STORE_PATH_MAX;
+    char *p = path_text(out, end, s->path);
+
+    if (name) {
+        p = path_text(p, end, "/");
+        path_text(p, end, name);
+    }
+}
+
+void kl_store_path_wal(const struct kl_store *s, uint32_t file,
+                       char out[KL_STORE_PATH_MAX])
+{
+    kl_store_path(s, "wal/", out);
+    path_number(out + strlen(out), out + KL_STORE_PATH_MAX, file, 1);
+}
+
+static char *path_log(const struct kl_store_log *log, char *out, char *end)
+{
+    char id[KL_BASE_UUID_TEXT + 1];
+    char *p;
+
+    kl_store_path(log->store, "logs/", out);
+    kl_base_uuid_format(&log->id.topic_id, id);
+    p = path_text(out + strlen(out), end, id);
+    p = path_text(p, end, "-");
+    p = path_number(p, end, (uint64_t)log->id.partition, 1);
+    p = path_text(p, end, ".");
+    return path_number(p, end, log->instance, 1);
+}
+
+void kl_store_path_log(const struct kl_store_log *log,
+                       char out[KL_STORE_PATH_MAX])
+{
+    path_log(log, out, out + KL_STORE_PATH_MAX);
+}
+
+void kl_store_path_in_log(const struct kl_store_log *log, const char *name,
+                          char out[KL_STORE_PATH_MAX])
+{
+    char *end = out + KL_STORE_PATH_MAX;
+    char *p = path_log(log, out, end);
+
+    p = path_text(p, end, "/");
+    path_text(p, end, name);
+}
+
+void kl_store_path_segment(const struct kl_store_log *log, int64_t base,
+                           const char *suffix, char out[KL_STORE_PATH_MAX])
+{
+    char *end = out + KL_STORE_PATH_MAX;
+    char *p = path_log(log, out, end);
+
+    p = path_text(p, end, "/");
+    p = path_number(p, end, (uint64_t)base, 20);
+    p = path_text(p, end, ".");
+    path_text(p, end, suffix);
+}
+
+int kl_store_file_read(struct kl_os_vfs *vfs, const char *path, size_t limit,
+                       struct kl_base_buf *buf)
+{
+    struct kl_os_file *file;
+    uint64_t size;
+    size_t got;
+    uint8_t *data;
+    int rc = vfs->ops->open(vfs, path, KL_OS_READ, &file);
+
+    kl_base_buf_clear(buf);
+    if (rc)
+        return rc;
+    rc = vfs->ops->size(file, &size);
+    if (rc == 0 && size > limit)
+        rc = KL_ECORRUPT;
+    if (rc == 0 && size > 0) {
+        data = kl_base_buf_extend(buf, (size_t)size);
+        rc = data ? vfs->ops->read(file, data, (size_t)size, 0, &got)
+                  : KL_ENOMEM;
+        if (rc == 0)
+            buf->size = got;
+    }
+    vfs->ops->close(file);
+    return rc;
+}
+
+int kl_store_file_replace(struct kl_os_vfs *vfs, const char *path,
+                          const struct kl_base_buf *buf)
+{
+    char aside[KL_STORE_PATH_MAX];
+    struct kl_os_iovec part = {buf->data, buf->size};
+    struct kl_os_file *file;
+    char *end = aside + sizeof aside;
+    int rc, closed;
+
+    if (buf->error)
+        return buf->error;
+    path_text(path_text(aside, end, path), end, ".new");
+    rc = vfs->ops->open(vfs, aside, KL_OS_WRITE | KL_OS_CREATE | KL_OS_TRUNCATE,
+                        &file);
+    if (rc)
+        return rc;
+    rc = vfs->ops->write(file, &part, 1, 0, NULL);
+    /* Sync before rename: a crash in between must show the old file, never an
+     * empty new one. */
+    if (rc == 0)
+        rc = vfs->ops->sync(file);
+    closed = vfs->ops->close(file);
+    if (rc == 0)
+        rc = closed;
+    return rc ? rc : vfs->ops->rename(vfs, aside, path);
+}

@@ -1,0 +1,252 @@
+/*
+ * Reading: from the chunks in memory at once, else one job in the read lane.
+ * Every frame is verified before it is handed out (storage.md 8).
+ */
+#include "store/read.h"
+
+#include <string.h>
+
+/* ---- from memory
+ * ------------------------------------------------------------- */
+
+static int read_is_visible(const struct kl_store_entry *e)
+{
+    return e->type == KL_STORE_ENTRY_APPEND && !e->cut;
+}
+
+static void read_take(struct kl_store_read *r, struct kl_store_entry *e,
+                      uint32_t *bytes)
+{
+    struct kl_store_slice *slice = &r->slices[r->slice_count++];
+
+    slice->chunk = kl_base_chunk_ref(e->chunk);
+    slice->data = e->chunk->data;
+    slice->size = e->size;
+    r->next_offset = e->end;
+    *bytes += e->size;
+}
+
+/* Takes visible entries from a list from offset on; 0 where the list does not
+ * have it. */
+static int read_list(struct kl_store_read *r, struct kl_base_list *list,
+                     uint32_t *bytes)
+{
+    struct kl_base_list *l = list->prev;
+    struct kl_store_entry *e;
+    int found = 0;
+
+    /* From the newest backwards: readers of memory are near the end. */
+    for (; l != list; l = l->prev) {
+        e = KL_BASE_CONTAINER(l, struct kl_store_entry, order);
+        if (read_is_visible(e) && e->offset <= r->next_offset) {
+            found = e->end > r->next_offset;
+            break;
+        }
+    }
+    if (!found)
+        return 0;
+    for (; l != list && r->slice_count < KL_STORE_SLICES; l = l->next) {
+        e = KL_BASE_CONTAINER(l, struct kl_store_entry, order);
+        if (!read_is_visible(e))
+            continue;
+        if (e->end > r->end ||
+            (r->slice_count > 0 && *bytes + e->size > r->bytes_max))
+            break;
+        read_take(r, e, bytes);
+    }
+    return 1;
+}
+
+static int read_memory(struct kl_store_read *r)
+{
+    uint32_t bytes = 0;
+    int found = read_list(r, &r->log->cached, &bytes);
+
+    if (found && r->slice_count == KL_STORE_SLICES)
+        return 1;
+    return read_list(r, &r->log->pending, &bytes) || found;
+}
+
+/* ---- the job
+ * ------------------------------------------------------------------- */
+
+static void read_finish(struct kl_store_read *r, int code)
+{
+    r->code = code;
+    kl_base_list_init(&r->link);
+    kl_base_list_push(&r->log->store->finished, &r->link);
+}
+
+static void read_again(struct kl_store_read *r)
+{
+    int rc;
+
+    r->next_offset = r->offset;
+    rc = kl_store_read(r);
+    if (rc != KL_EAGAIN)
+        read_finish(r, r->code);
+}
+
+static void read_job_done(struct kl_os_job *job)
+{
+    struct kl_store_read_job *j =
+        KL_BASE_CONTAINER(job, struct kl_store_read_job, job);
+    struct kl_store_read *r = j->read;
+    struct kl_store_log *log = r->log;
+    struct kl_store *s = log->store;
+    int moved = j->truncation != log->truncation || j->seg->dead;
+
+    if (j->seg->index_blocks == UINT32_MAX)
+        j->seg->index_blocks = j->index_blocks;
+    if (!j->seg->dead)
+        kl_store_segment_touch(s, j->seg);
+    kl_store_segment_unref(s, j->seg);
+    kl_base_stat_add(&s->stats.reads_disk, 1);
+    kl_base_stat_add(&s->stats.read_bytes, j->bytes);
+    if (j->code == 0 && !moved && !log->deleted) {
+        if (j->size > 0) {
+            r->slices[0].chunk = j->chunk;
+            r->slices[0].data = j->chunk->data + j->from;
+            r->slices[0].size = j->size;
+            r->slice_count = 1;
+            j->chunk = NULL;
+        }
+        r->next_offset = j->next_offset;
+        r->cursor = (struct kl_store_cursor){log->instance, log->truncation,
+                                             j->seg->info.base, j->next_offset,
+                                             j->next_position};
+    }
+    if (log->deleted)
+        read_finish(r, KL_ECLOSED);
+    else if (moved)
+        read_again(r); /* a failure counts only where nothing was cut */
+    else
+        read_finish(r, j->code);
+    kl_base_chunk_unref(j->chunk);
+    kl_store_log_unref(log);
+    kl_base_free(&s->alloc, j, sizeof *j);
+}
+
+static uint64_t read_hint(const struct kl_store_read *r,
+                          const struct kl_store_segment *seg)
+{
+    const struct kl_store_cursor *c = &r->cursor;
+    uint64_t position;
+
+    if (c->instance == r->log->instance && c->segment_base == seg->info.base &&
+        c->truncation_count == r->log->truncation && c->offset == r->offset)
+        return c->position;
+    if (!seg->sealed &&
+        kl_store_index_tail_by_offset(r->log->files, seg->info.base, r->offset,
+                                      &position))
+        return position;
+    return 0;
+}
+
+static int read_submit(struct kl_store_read *r)
+{
+    struct kl_store_log *log = r->log;
+    struct kl_store *s = log->store;
+    ptrdiff_t at = kl_store_files_find(log, r->offset);
+    struct kl_store_segment *seg;
+    struct kl_store_read_job *j;
+
+    if (at < 0)
+        return KL_ECORRUPT; /* at or above the start, but in no segment */
+    seg = log->files->items[at];
+    if (r->offset >= seg->info.end)
+        return KL_ECORRUPT;
+    j = kl_base_calloc(&s->alloc, sizeof *j);
+    if (!j)
+        return KL_ENOMEM;
+    kl_store_segment_make_room(s); /* readers may exceed the limit by a few */
+    kl_store_segment_ref(seg);
+    log->refs++;
+    j->read = r;
+    j->seg = seg;
+    j->store = s;
+    j->log = log;
+    j->truncation = log->truncation;
+    j->hint = read_hint(r, seg);
+    j->limit = seg->info.size;
+    j->index_blocks = seg->index_blocks;
+    j->chunk = r->buffer;
+    r->buffer = NULL;
+    j->job.run = kl_store_read_lane;
+    j->job.done = read_job_done;
+    kl_store_submit(s, &j->job, KL_OS_LANE_READ);
+    return KL_EAGAIN;
+}
+
+/* ---- door
+ * ------------------------------------------------------------------------ */
+
+static int read_result(struct kl_store_read *r, int code)
+{
+    r->code = code;
+    return 0;
+}
+
+int kl_store_read(struct kl_store_read *r)
+{
+    struct kl_store_log *log = r->log;
+    int rc;
+
+    r->slice_count = 0;
+    r->next_offset = r->offset;
+    if (log->deleted)
+        return read_result(r, KL_ECLOSED);
+    if (r->offset < log->start || r->offset > log->leo)
+        return read_result(r, KL_EOFFSETRANGE);
+    if (r->offset >= r->end || r->offset == log->leo)
+        return read_result(r, 0);
+    if (read_memory(r)) {
+        kl_base_stat_add(&log->store->stats.reads_memory, 1);
+        return read_result(r, 0);
+    }
+    rc = kl_store_load(log);
+    if (rc == KL_EAGAIN) {
+        struct kl_store_waiter *w =
+            kl_base_calloc(&log->store->alloc, sizeof *w);
+
+        if (!w)
+            return read_result(r, KL_ENOMEM);
+        w->read = r;
+        kl_base_list_push(&log->waiting, &w->link);
+        return KL_EAGAIN;
+    }
+    if (rc == 0)
+        rc = read_submit(r);
+    return rc == KL_EAGAIN ? rc : read_result(r, rc);
+}
+
+void kl_store_read_release(struct kl_store_read *r)
+{
+    for (uint32_t i = 0; i < r->slice_count; i++)
+        kl_base_chunk_unref(r->slices[i].chunk);
+    r->slice_count = 0;
+    kl_base_chunk_unref(r->buffer);
+    r->buffer = NULL;
+}
+
+void kl_store_read_loaded(struct kl_store_log *log, int code)
+{
+    struct kl_base_list ready, *l;
+
+    /* Taken aside: going on may put new ones into the list. */
+    kl_base_list_init(&ready);
+    while ((l = kl_base_list_pop(&log->waiting)))
+        kl_base_list_push(&ready, l);
+    while ((l = kl_base_list_pop(&ready))) {
+        struct kl_store_waiter *w =
+            KL_BASE_CONTAINER(l, struct kl_store_waiter, link);
+
+        if (w->read && code)
+            read_finish(w->read, code);
+        else if (w->read)
+            read_again(w->read);
+        else
+            kl_store_lookup_loaded(w->lookup, code);
+        kl_base_free(&log->store->alloc, w, sizeof *w);
+    }
+}

@@ -1,0 +1,302 @@
+/*
+ * Open: cut and replay (storage.md 7). The newest good slot is the state at a
+ * position of the WAL; what follows there is scanned into a plan per log, then
+ * carried out, then both slots are written at a new position.
+ */
+#include "store/recover.h"
+
+#include "base/hash.h"
+
+#include <string.h>
+
+enum { RECOVER_SLOT_MAX = 1 << 30, RECOVER_SYNC_EVERY = 64 };
+
+/* ---- slots ------------------------------------------------------------------
+ */
+
+static int recover_add_log(struct kl_store *s, struct kl_base_cursor *c)
+{
+    struct kl_store_slot_log record;
+    struct kl_batch_epoch epoch;
+    struct kl_store_log *log;
+    int rc = kl_store_slot_next(c, &record);
+
+    if (rc)
+        return rc;
+    if (kl_store_find(s, &record.id))
+        return KL_ECORRUPT;
+    rc = kl_store_log_new(s, &record.id, (enum kl_store_flush)record.flush,
+                          &log);
+    if (rc)
+        return rc;
+    log->exists = 1;
+    log->instance = record.instance;
+    log->truncation = log->durable_truncation = record.truncation;
+    log->start = log->durable_start = record.start;
+    log->leo = log->durable_leo = log->synced_leo = record.leo;
+    log->bytes = record.bytes;
+    log->active = log->synced_active = record.active;
+    for (uint32_t i = 0; i < record.epoch_count && rc == 0; i++) {
+        rc = kl_store_slot_epoch(c, &epoch);
+        if (rc == 0)
+            rc = kl_batch_epochs_append(&log->epochs, &s->alloc, epoch.epoch,
+                                        epoch.start);
+    }
+    return rc == KL_EINVAL ? KL_ECORRUPT : rc;
+}
+
+static int recover_read_slot(struct kl_store *s, int index,
+                             struct kl_base_buf *buf,
+                             struct kl_base_cursor *cursor,
+                             struct kl_store_slot *out)
+{
+    static const char *const names[] = {"checkpoint.a", "checkpoint.b"};
+    char path[KL_STORE_PATH_MAX];
+    int rc;
+
+    kl_store_path(s, names[index], path);
+    rc = kl_store_file_read(s->vfs, path, RECOVER_SLOT_MAX, buf);
+    if (rc == 0)
+        rc = kl_store_slot_decode(buf->data, buf->size, cursor, out);
+    if (rc == 0)
+        rc = s->vfs->ops->open(s->vfs, path, KL_OS_WRITE, &s->slots[index]);
+    else if (s->vfs->ops->open(s->vfs, path, KL_OS_WRITE | KL_OS_CREATE,
+                               &s->slots[index]))
+        rc = KL_EIO; /* a bad slot is written over, an absent one made */
+    return rc;
+}
+
+/* Reads both slots and takes the logs from the newer good one. */
+static int recover_slots(struct recover *r)
+{
+    struct kl_store *s = r->store;
+    struct kl_base_buf bufs[2];
+    struct kl_base_cursor cursors[2];
+    struct kl_store_slot slots[2];
+    int codes[2], newest = -1, rc = 0;
+
+    for (int i = 0; i < 2; i++) {
+        kl_base_buf_init(&bufs[i], &s->alloc);
+        codes[i] = recover_read_slot(s, i, &bufs[i], &cursors[i], &slots[i]);
+        if (codes[i] == 0 &&
+            (newest < 0 || slots[i].generation > slots[newest].generation))
+            newest = i;
+    }
+    if (newest < 0) {
+        rc = codes[0] == KL_ENOENT ? KL_ECORRUPT : codes[0];
+        kl_base_error_set(r->error, rc, "no valid checkpoint in %s: %s",
+                          s->path, kl_store_why(rc));
+    } else {
+        r->slot = slots[newest];
+        r->newest = newest;
+        for (uint32_t i = 0; i < r->slot.log_count && rc == 0; i++)
+            rc = recover_add_log(s, &cursors[newest]);
+        if (rc)
+            kl_base_error_set(r->error, rc, "bad checkpoint in %s: %s", s->path,
+                              kl_store_why(rc));
+    }
+    kl_base_buf_deinit(&bufs[0]);
+    kl_base_buf_deinit(&bufs[1]);
+    return rc;
+}
+
+static int recover_open_wal(struct recover *r)
+{
+    struct kl_store *s = r->store;
+    char path[KL_STORE_PATH_MAX];
+    uint64_t size, limit;
+    int rc;
+
+    if (r->slot.file_count > KL_STORE_RING_FILES_MAX)
+        return kl_base_error_set(
+            r->error, KL_EFORMAT, "the WAL in %s has %u files, at most %d",
+            s->path, (unsigned)r->slot.file_count, KL_STORE_RING_FILES_MAX);
+    s->wal.file_count = r->slot.file_count;
+    s->wal.file_size = r->slot.file_size;
+    s->wal.next = s->wal.durable = r->slot.position;
+    for (uint32_t i = 0; i < s->wal.file_count; i++) {
+        kl_store_path_wal(s, i, path);
+        rc = s->vfs->ops->open(s->vfs, path, KL_OS_WRITE, &s->wal.files[i]);
+        if (rc == 0)
+            rc = s->vfs->ops->size(s->wal.files[i], &size);
+        if (rc == 0 && size != s->wal.file_size)
+            rc = KL_ECORRUPT;
+        if (rc)
+            return kl_base_error_set(r->error, rc, "WAL file %s: %s", path,
+                                     kl_store_why(rc));
+    }
+    limit = s->wal.file_size < KL_STORE_GROUP_MAX ? s->wal.file_size
+                                                  : KL_STORE_GROUP_MAX;
+    s->frame_max =
+        (uint32_t)(limit - KL_STORE_GROUP_HEADER - KL_STORE_ENTRY_HEADER);
+    kl_base_stat_set(&s->stats.ring_bytes,
+                     s->wal.file_count * s->wal.file_size);
+    return 0;
+}
+
+/* ---- leftovers
+ * --------------------------------------------------------------------- */
+
+static int recover_number(const char **p, uint64_t *out)
+{
+    const char *start = *p;
+
+    *out = 0;
+    while (**p >= '0' && **p <= '9' && *p - start < 20)
+        *out = *out * 10 + (uint64_t)(*(*p)++ - '0');
+    return *p > start;
+}
+
+/* True where the folder is the one of a log that exists. */
+static int recover_is_live(struct kl_store *s, const char *name)
+{
+    struct kl_store_id id = {0};
+    struct kl_store_log *log;
+    uint64_t partition, instance;
+    const char *p = name + KL_BASE_UUID_TEXT;
+
+    if (strlen(name) < KL_BASE_UUID_TEXT + 4 ||
+        kl_base_uuid_parse(name, &id.topic_id) || *p++ != '-' ||
+        !recover_number(&p, &partition) || partition > INT32_MAX ||
+        *p++ != '.' || !recover_number(&p, &instance) || *p)
+        return 0;
+    id.partition = (int32_t)partition;
+    log = kl_store_find(s, &id);
+    return log && log->instance == instance;
+}
+
+static int recover_leftover(const char *name, void *user)
+{
+    struct recover *r = user;
+    struct kl_store *s = r->store;
+    char path[KL_STORE_PATH_MAX];
+    size_t length;
+
+    if (recover_is_live(s, name) || strlen(name) > 100)
+        return 0;
+    kl_store_path(s, "logs/", path);
+    length = strlen(path);
+    memcpy(path + length, name, strlen(name) + 1);
+    /* What cannot be removed stays: it disturbs nothing. */
+    kl_store_tidy_remove_folder(s->vfs, path);
+    return 0;
+}
+
+/* ---- carrying out
+ * --------------------------------------------------------------------- */
+
+/* Syncs what replay has written so far, so that handles can be closed. */
+static int recover_sync(struct kl_store *s)
+{
+    for (struct kl_base_list *l = s->logs.next; l != &s->logs; l = l->next) {
+        struct kl_store_log *log =
+            KL_BASE_CONTAINER(l, struct kl_store_log, link);
+
+        for (size_t i = 0; log->files && i < log->files->count; i++) {
+            struct kl_store_segment *seg = log->files->items[i];
+            int rc;
+
+            if (seg->synced_size >= seg->info.size || !seg->writer)
+                continue;
+            rc = s->vfs->ops->sync(seg->writer);
+            if (rc)
+                return rc;
+            seg->synced_size = seg->info.size;
+        }
+    }
+    return 0;
+}
+
+static int recover_replay(struct recover *r)
+{
+    struct kl_base_list *l;
+    unsigned done = 0;
+    int rc = 0;
+
+    for (l = r->plans.next; l != &r->plans && rc == 0; l = l->next) {
+        struct kl_store_replay *plan =
+            KL_BASE_CONTAINER(l, struct kl_store_replay, link);
+
+        if (plan->log->flush == KL_STORE_FLUSH_COMMIT)
+            rc = kl_store_replay_run(plan, r->error);
+        if (rc == 0 && ++done % RECOVER_SYNC_EVERY == 0)
+            rc = recover_sync(r->store);
+    }
+    return rc;
+}
+
+static int recover_intervals(struct recover *r)
+{
+    struct kl_store *s = r->store;
+    int clean = (r->slot.flags & KL_STORE_SLOT_CLEAN) && r->groups == 0;
+    struct kl_store_log *log;
+    int rc = 0;
+
+    for (log = kl_store_next(s, NULL); log && rc == 0;
+         log = kl_store_next(s, log)) {
+        struct kl_store_replay *plan = log->user;
+
+        if (log->flush == KL_STORE_FLUSH_INTERVAL && !clean)
+            rc = kl_store_interval_recover(log, plan ? plan->cut : INT64_MAX,
+                                           log->truncation, r->error);
+    }
+    return rc;
+}
+
+static void recover_free(struct recover *r)
+{
+    struct kl_store *s = r->store;
+    struct kl_base_list *l;
+    struct kl_store_log *log;
+
+    while ((l = kl_base_list_pop(&r->plans))) {
+        struct kl_store_replay *plan =
+            KL_BASE_CONTAINER(l, struct kl_store_replay, link);
+
+        kl_store_recover_plan_free(s, plan);
+    }
+    for (log = kl_store_next(s, NULL); log; log = kl_store_next(s, log))
+        log->user = NULL;
+    kl_base_buf_deinit(&r->group);
+}
+
+int kl_store_recover(struct kl_store *s, struct kl_base_error *error)
+{
+    struct recover r = {.store = s, .error = error};
+    char path[KL_STORE_PATH_MAX];
+    int rc;
+
+    kl_base_list_init(&r.plans);
+    kl_base_buf_init(&r.group, &s->alloc);
+    kl_base_error_clear(error);
+    rc = recover_slots(&r);
+    if (rc == 0)
+        rc = recover_open_wal(&r);
+    if (rc == 0)
+        rc = kl_store_recover_scan(&r);
+    if (rc == 0)
+        rc = recover_replay(&r);
+    if (rc == 0)
+        rc = recover_intervals(&r);
+    if (rc == 0) {
+        kl_store_path(s, "logs", path);
+        rc = s->vfs->ops->list(s->vfs, path, recover_leftover, &r);
+    }
+    if (rc == 0) {
+        /* Both slots: nothing is appended behind a recovered tail. */
+        kl_store_wal_skip(s);
+        kl_store_checkpoint_restore(s, r.slot.generation, r.newest);
+        rc = kl_store_checkpoint_now(s);
+        if (rc == 0)
+            rc = kl_store_checkpoint_now(s);
+    }
+    recover_free(&r);
+    if (rc && error->code == 0) {
+        if (s->failure.code)
+            *error = s->failure;
+        else
+            kl_base_error_set(error, rc, "cannot recover %s: %s", s->path,
+                              kl_store_why(rc));
+    }
+    return rc;
+}

@@ -1,0 +1,520 @@
+/*
+ * The store's state, private to the room. Who touches what: everything belongs
+ * to the owner thread, except what a job under way holds and the reader and
+ * writer handles of segments, as said at each field.
+ */
+#ifndef KL_STORE_STATE_H
+#define KL_STORE_STATE_H
+
+#include "base/assert.h"
+#include "base/map.h"
+#include "base/rng.h"
+#include "store/format.h"
+
+enum {
+    KL_STORE_PATH_MAX = 1024,
+    KL_STORE_GROUP_MAX = 4 * 1024 * 1024, /* bytes of one group at most */
+    KL_STORE_WRITE_MAX = 4 * 1024 * 1024, /* bytes of one segment job */
+    KL_STORE_RING_FILES_MAX = 8
+};
+
+/* Where an entry is on its way. Interval appends skip the WAL. */
+enum kl_store_entry_state {
+    KL_STORE_ENTRY_QUEUED,  /* waits for a group */
+    KL_STORE_ENTRY_GROUPED, /* in the group that is being written */
+    KL_STORE_ENTRY_DURABLE, /* may be applied to files */
+    KL_STORE_ENTRY_WRITING, /* in the segment job */
+    KL_STORE_ENTRY_CACHED   /* in its segment; kept for tailing readers */
+};
+
+/* One change of one log, from the call to its effect on files. Appends stay
+ * on as the log's tail in memory. */
+struct kl_store_entry
+{
+    struct kl_base_list wal;   /* store->queue, store->group */
+    struct kl_base_list order; /* log->pending, then log->cached */
+    struct kl_base_list cache; /* store->cache, oldest first */
+    struct kl_store_log *log;
+    struct kl_base_chunk *chunk;
+    enum kl_store_entry_type type;
+    enum kl_store_entry_state state;
+    uint64_t sequence; /* of the group that holds it; 0 = not yet */
+    int64_t offset;
+    int64_t end;
+    int64_t max_timestamp;
+    uint32_t size;
+    uint32_t truncation;
+    int32_t epoch;
+    uint8_t cut; /* truncated away since: no reader may see it */
+};
+
+/* One segment file. */
+struct kl_store_segment
+{
+    struct kl_store_segment_info info; /* end and size: written to the file */
+    int64_t next_end;                  /* with the job under way */
+    uint64_t next_size;
+    int64_t next_max_timestamp;
+    uint64_t synced_size;
+    struct kl_os_file *writer; /* segment lane while log->busy, else owner */
+    struct kl_os_file *index_writer; /* the same */
+    struct kl_os_file *reader;       /* read lane while refs > 0 */
+    struct kl_os_file *index_reader; /* the same */
+    struct kl_base_list open;   /* store->open_segments when a handle is open */
+    uint32_t refs;              /* jobs that use it */
+    uint32_t index_blocks;      /* whole blocks in the index file; UINT32_MAX =
+                                   not looked at yet (sealed segments) */
+    uint32_t next_index_blocks; /* with the job under way */
+    uint8_t counted;            /* handles that open_count knows of */
+    uint8_t sealed;
+    uint8_t dead; /* not in the log any more; freed with the last reference */
+};
+
+/* The files of a log that is in use; a cold log has none of this. */
+struct kl_store_files
+{
+    struct kl_store_segment **items; /* ascending */
+    size_t count;
+    size_t capacity;
+    /* Index entries of the active segment that do not fill a block yet. */
+    struct kl_store_index_entry *tail;
+    size_t tail_count;
+    size_t tail_capacity;
+    uint64_t indexed_position; /* of the last entry, to keep the interval */
+};
+
+struct kl_store_log
+{
+    struct kl_store *store;
+    struct kl_base_list link;  /* store->logs */
+    struct kl_base_list dirty; /* store->dirty: has entries to apply */
+    struct kl_base_list event; /* store->changed */
+    struct kl_store_id id;
+    uint64_t seed;
+    uint64_t instance; /* 0 until its create entry is in a group */
+    void *user;
+    struct kl_store_log_config config;
+    struct kl_store_files *files;        /* NULL = cold */
+    struct kl_store_segment_info active; /* while cold; base -1 = none */
+    uint64_t bytes;                      /* frames in sealed segments */
+
+    /* As promised to the caller. */
+    int64_t start;
+    int64_t leo;
+    struct kl_batch_epochs epochs;
+    uint32_t truncation;
+    /* As durable as the log's flush asks for; what a slot states. */
+    int64_t durable_start;
+    int64_t durable_leo;
+    uint32_t durable_truncation;
+    /* Interval logs: below it, the medium has it. */
+    int64_t synced_leo;
+    struct kl_store_segment_info synced_active;
+    int64_t flush_due_ns;           /* INT64_MAX = no haste */
+    uint64_t flush_bytes;           /* written since the last sync */
+    struct kl_base_list flush_link; /* store->flushes */
+
+    struct kl_base_list pending; /* entries not applied yet, in order */
+    struct kl_base_list cached;  /* applied appends still in memory */
+    struct kl_base_list waiting; /* reads and lookups until files are loaded */
+    size_t slot_at; /* where the checkpoint wants the position; 0 = not */
+    uint8_t flush;
+    uint8_t metadata; /* never refused, first in every group */
+    uint8_t busy;     /* a segment job holds its files */
+    uint8_t loading;
+    uint8_t deleted; /* to callers it does not exist any more */
+    uint8_t manifest_dirty;
+    uint8_t folder_dirty; /* names in it are not synced */
+    uint8_t roll_next;    /* the next append starts a segment */
+    uint8_t started_event;
+    uint8_t exists; /* its create entry is durable, its delete is not */
+    uint32_t refs;  /* jobs and reads that use the log */
+};
+
+/* The commit lane's job: one WAL group, written and synced. */
+struct kl_store_group
+{
+    struct kl_os_job job;
+    struct kl_store *store;
+    struct kl_base_list entries;
+    struct kl_os_file *file;
+    struct kl_os_iovec *iov;
+    size_t iov_count;
+    size_t iov_capacity;
+    struct kl_base_buf head; /* group header and entry headers */
+    struct kl_store_group_header header;
+    uint64_t offset;
+    uint32_t frames;
+    int64_t started_ns;
+    int code;
+    uint8_t busy;
+    uint8_t seal;
+};
+
+struct kl_store_wal
+{
+    struct kl_os_file *files[KL_STORE_RING_FILES_MAX];
+    uint64_t last_sequence[KL_STORE_RING_FILES_MAX]; /* newest group in it */
+    uint32_t file_count;
+    uint64_t file_size;
+    struct kl_store_position next;    /* of the next group to be formed */
+    struct kl_store_position durable; /* behind the last synced group */
+    int64_t seal_due_ns;              /* INT64_MAX = sealed or never written */
+    uint8_t stalled; /* the ring is full: waits for a checkpoint */
+};
+
+/* Files to close, names to remove: one job of the clean-up lane at a time. */
+struct kl_store_tidy
+{
+    struct kl_os_job job;
+    struct kl_base_list waiting; /* items, see tidy.c */
+    struct kl_base_list taken;   /* by the job */
+    struct kl_store *store;
+    uint8_t busy;
+};
+
+/* Syncing interval logs: one job of the clean-up lane at a time. */
+struct kl_store_flush_job
+{
+    struct kl_os_job job;
+    struct kl_store_log *log;
+    struct kl_store_segment **segments; /* references */
+    uint64_t *sizes;
+    size_t count;
+    size_t capacity;
+    int64_t end;
+    uint32_t truncation;
+    struct kl_store_segment_info active;
+    int code;
+    uint8_t busy;
+};
+
+struct kl_store_write;      /* segment.c */
+struct kl_store_checkpoint; /* checkpoint.c */
+
+struct kl_store
+{
+    struct kl_base_alloc alloc;
+    struct kl_os_vfs *vfs;
+    struct kl_os_lanes *lanes;
+    struct kl_store_config config;
+    char *path;
+    struct kl_base_rng rng;
+    struct kl_store_identity identity;
+    uint64_t directory; /* hash of the directory id: marks our groups */
+    struct kl_os_file *lock;
+    struct kl_os_file *slots[2];
+    int64_t now_ns;
+    int64_t wall_ms;
+
+    struct kl_base_map by_id;
+    struct kl_base_list logs;
+    struct kl_store_wal wal;
+    struct kl_base_list queue; /* entries, metadata log's apart */
+    struct kl_base_list meta_queue;
+    struct kl_store_group group;
+    struct kl_base_list dirty; /* logs with something to apply */
+    struct kl_store_write *write;
+    struct kl_store_checkpoint *checkpoint;
+    struct kl_store_tidy tidy;
+    struct kl_store_flush_job flush;
+    struct kl_base_list flushes; /* interval logs with unsynced bytes */
+    struct kl_base_list cache;
+    struct kl_base_list open_segments; /* least recently used first */
+    size_t open_count;
+    uint32_t truncates; /* not durable yet: no checkpoint begins meanwhile */
+    uint32_t frame_max;
+    uint64_t pending_bytes;
+    uint64_t cache_bytes;
+    uint32_t jobs; /* under way, of any kind */
+
+    struct kl_base_list changed;  /* logs with a durable event */
+    struct kl_base_list finished; /* reads */
+    struct kl_base_list found;    /* lookups */
+    struct kl_base_error failure;
+    int64_t retention_due_ns;
+    int64_t retention_seen_ns; /* of the last pass, both clocks */
+    int64_t retention_seen_ms;
+    uint8_t retention_careful; /* the wall clock jumped */
+    uint8_t failed_event;
+    uint8_t room_event;
+    uint8_t refused; /* an append got KL_EAGAIN */
+    uint8_t stopping;
+    uint8_t stopped;
+    uint8_t opened;
+    uint8_t folders_dirty; /* names in logs/ are not synced */
+    struct kl_store_stats stats;
+};
+
+/* ---- store.c ------------------------------------------------------------ */
+
+static inline const char *kl_store_why(int code)
+{
+    return kl_base_error_lookup(code)->text;
+}
+
+/* The first failure ends all writing, for ever (storage.md 6). */
+void kl_store_fail(struct kl_store *s, int code, const char *what,
+                   const char *path);
+void kl_store_submit(struct kl_store *s, struct kl_os_job *job,
+                     enum kl_os_lane_id lane);
+void kl_store_emit_durable(struct kl_store_log *log);
+/* Blocks until nothing is pending; only while opening. */
+int kl_store_drain(struct kl_store *s);
+
+/* ---- log.c --------------------------------------------------------------- */
+
+int kl_store_log_new(struct kl_store *s, const struct kl_store_id *id,
+                     enum kl_store_flush flush, struct kl_store_log **out);
+/* Takes the log out of the tables; its memory goes with the last reference. */
+void kl_store_log_remove(struct kl_store_log *log);
+void kl_store_log_unref(struct kl_store_log *log);
+void kl_store_log_free(struct kl_store_log *log);
+/* The entry joins the queue of the WAL and the order of its log. */
+int kl_store_log_enqueue(struct kl_store_log *log,
+                         enum kl_store_entry_type type, int64_t offset,
+                         int64_t end, int32_t epoch,
+                         struct kl_store_entry **out);
+void kl_store_entry_free(struct kl_store_entry *e);
+void kl_store_log_mark_dirty(struct kl_store_log *log);
+/* Evicts from the cache down to its limit. */
+void kl_store_cache_trim(struct kl_store *s, uint64_t limit);
+
+/* ---- wal.c ----------------------------------------------------------------
+ */
+
+int kl_store_wal_init(struct kl_store *s);
+void kl_store_wal_deinit(struct kl_store *s);
+/* Forms and submits a group when the lane is free and something is queued. */
+void kl_store_wal_turn(struct kl_store *s);
+/* Moves the position to the start of the next file, with a salt of its own:
+ * nothing is appended behind a recovered tail (storage.md 7.6). */
+void kl_store_wal_skip(struct kl_store *s);
+
+/* ---- write.c, files.c -----------------------------------------------------
+ */
+
+int kl_store_write_init(struct kl_store *s);
+void kl_store_write_deinit(struct kl_store *s);
+void kl_store_write_turn(struct kl_store *s);
+int kl_store_write_is_busy(const struct kl_store *s);
+/* Encodes what the log's manifest should be now. */
+int kl_store_write_manifest(const struct kl_store_log *log,
+                            struct kl_base_buf *out);
+
+struct kl_store_segment *kl_store_files_active(const struct kl_store_log *log);
+int kl_store_files_new(struct kl_store_log *log);
+void kl_store_files_free(struct kl_store_log *log);
+int kl_store_files_add(struct kl_store_log *log,
+                       const struct kl_store_segment_info *info,
+                       struct kl_store_segment **out);
+/* Takes segment index out of the log; its handles are closed when nobody uses
+ * them any more. The files stay. */
+void kl_store_files_drop(struct kl_store_log *log, size_t index);
+/* Index of the segment that holds offset, or -1. */
+ptrdiff_t kl_store_files_find(const struct kl_store_log *log, int64_t offset);
+void kl_store_segment_ref(struct kl_store_segment *seg);
+void kl_store_segment_unref(struct kl_store *s, struct kl_store_segment *seg);
+/* Keeps the order of use and the count of open handles. */
+void kl_store_segment_touch(struct kl_store *s, struct kl_store_segment *seg);
+/* Closes handles that nobody needs until at most file_max are open; 1 when
+ * one more may be opened. */
+int kl_store_segment_make_room(struct kl_store *s);
+
+/* ---- load.c -----------------------------------------------------------------
+ */
+
+/* Makes sure that files is there: 0, or KL_EAGAIN while a job reads the
+ * manifest, or an error. */
+int kl_store_load(struct kl_store_log *log);
+
+/* ---- checkpoint.c -----------------------------------------------------------
+ */
+
+int kl_store_checkpoint_init(struct kl_store *s);
+void kl_store_checkpoint_deinit(struct kl_store *s);
+void kl_store_checkpoint_turn(struct kl_store *s);
+/* Asks for one as soon as possible. */
+void kl_store_checkpoint_request(struct kl_store *s);
+/* The segment writer is about to apply an entry of this sequence: what the
+ * slot says of the log's files is what they are now. */
+void kl_store_checkpoint_capture(struct kl_store_log *log, uint64_t sequence);
+/* All that the writer had of the log is applied. */
+void kl_store_checkpoint_settled(struct kl_store_log *log);
+/* Slot generation that a removal decided now must wait for. */
+uint64_t kl_store_checkpoint_generation(const struct kl_store *s);
+int kl_store_checkpoint_is_idle(const struct kl_store *s);
+/* Drives the checkpoint that marks a clean stop; 1 when it is written. */
+int kl_store_checkpoint_stop(struct kl_store *s);
+/* Sequence below which WAL files may be used again. */
+uint64_t kl_store_checkpoint_oldest(const struct kl_store *s);
+uint64_t kl_store_checkpoint_newest(const struct kl_store *s);
+/* State found or made by open: the slot to be written next is the other. */
+void kl_store_checkpoint_restore(struct kl_store *s, uint64_t generation,
+                                 int slot);
+/* One checkpoint from begin to end; blocks, while opening. */
+int kl_store_checkpoint_now(struct kl_store *s);
+int64_t kl_store_checkpoint_deadline(const struct kl_store *s);
+
+/* ---- tidy.c
+ * ------------------------------------------------------------------ */
+
+/* Takes the handle. Without memory for the job it is closed here and now. */
+void kl_store_tidy_close(struct kl_store *s, struct kl_os_file *file);
+void kl_store_tidy_unlink(struct kl_store *s, const char *path,
+                          uint64_t generation);
+void kl_store_tidy_folder(struct kl_store *s, const char *path,
+                          uint64_t generation);
+void kl_store_tidy_init(struct kl_store *s);
+void kl_store_tidy_turn(struct kl_store *s);
+void kl_store_tidy_deinit(struct kl_store *s);
+int kl_store_tidy_is_waiting(const struct kl_store *s);
+/* Removes a folder and the files in it; blocking. */
+int kl_store_tidy_remove_folder(struct kl_os_vfs *vfs, const char *path);
+
+/* ---- flush.c, retain.c
+ * -------------------------------------------------------- */
+
+/* size bytes were written to an interval log. */
+void kl_store_flush_note(struct kl_store_log *log, uint32_t size);
+/* A segment was sealed: syncing it bounds what open has to look at. */
+void kl_store_flush_soon(struct kl_store_log *log);
+void kl_store_flush_turn(struct kl_store *s);
+void kl_store_flush_deinit(struct kl_store *s);
+int kl_store_flush_is_idle(const struct kl_store *s);
+int64_t kl_store_flush_deadline(const struct kl_store *s);
+void kl_store_retain_turn(struct kl_store *s);
+/* Drops whole segments below the durable start. */
+int kl_store_retain_drop(struct kl_store_log *log);
+
+/* ---- read.c
+ * -------------------------------------------------------------------- */
+
+/* The files of a log have been loaded (code 0) or not. */
+void kl_store_read_loaded(struct kl_store_log *log, int code);
+
+/* ---- scan.c
+ * ---------------------------------------------------------------------- */
+
+/* Walks over whole verified frames of a segment file from position on. For
+ * each fn is called; non-zero ends the walk with that code. Returns 0 at the
+ * first position that holds no valid next frame, KL_EIO and the like when
+ * reading fails. Blocking: jobs and open only. */
+typedef int (*kl_store_scan_fn)(const struct kl_batch_info *info,
+                                uint64_t position, void *user);
+struct kl_store_scan
+{
+    struct kl_os_file *file;
+    const struct kl_base_alloc *alloc;
+    uint64_t seed;
+    uint64_t position; /* in and out: where the walk stands */
+    uint64_t limit;    /* no frame that ends above */
+    int64_t offset;    /* in and out: the next frame's base; -1 = any */
+    int verify_body;
+};
+int kl_store_scan_run(struct kl_store_scan *scan, kl_store_scan_fn fn,
+                      void *user);
+
+/* The byte position in a segment of an offset that begins a frame or is the
+ * end of the last one; KL_ECORRUPT where it is neither. Blocking. */
+struct kl_store_find
+{
+    struct kl_os_file *file;
+    struct kl_os_file *index; /* looked at where blocks > 0 */
+    uint32_t blocks;
+    const struct kl_base_alloc *alloc;
+    uint64_t seed;
+    int64_t base;
+    uint64_t limit; /* bytes of the segment in use */
+};
+int kl_store_find_position(const struct kl_store_find *find, int64_t offset,
+                           uint64_t *position_out);
+
+/* ---- index.c
+ * ---------------------------------------------------------------------- */
+
+/* The last entry at or below offset (or, by timestamp, the last one before
+ * which no timestamp reaches it); position of the first frame if there is
+ * none. Blocking. */
+int kl_store_index_by_offset(struct kl_os_file *index, uint32_t blocks,
+                             int64_t base, int64_t offset,
+                             uint64_t *position_out);
+int kl_store_index_by_time(struct kl_os_file *index, uint32_t blocks,
+                           int64_t base, int64_t timestamp,
+                           uint64_t *position_out);
+/* The same over the entries that are still in memory. */
+int kl_store_index_tail_by_offset(const struct kl_store_files *f, int64_t base,
+                                  int64_t offset, uint64_t *position_out);
+int kl_store_index_tail_by_time(const struct kl_store_files *f,
+                                int64_t timestamp, uint64_t *position_out);
+/* How many of the blocks point below size and can stay. Blocking. */
+uint32_t kl_store_index_usable(struct kl_os_file *index, uint32_t blocks,
+                               int64_t base, uint64_t size);
+/* Notes a frame; 1 when the tail has become a whole block. */
+int kl_store_index_note(struct kl_store_log *log, struct kl_store_segment *seg,
+                        int64_t offset, uint64_t position);
+
+/* ---- path.c
+ * ------------------------------------------------------------------------ */
+
+void kl_store_path(const struct kl_store *s, const char *name,
+                   char out[KL_STORE_PATH_MAX]);
+void kl_store_path_wal(const struct kl_store *s, uint32_t file,
+                       char out[KL_STORE_PATH_MAX]);
+void kl_store_path_log(const struct kl_store_log *log,
+                       char out[KL_STORE_PATH_MAX]);
+void kl_store_path_in_log(const struct kl_store_log *log, const char *name,
+                          char out[KL_STORE_PATH_MAX]);
+/* suffix "seg" or "idx". */
+void kl_store_path_segment(const struct kl_store_log *log, int64_t base,
+                           const char *suffix, char out[KL_STORE_PATH_MAX]);
+/* Reads a whole file of at most limit bytes into buf; blocking. */
+int kl_store_file_read(struct kl_os_vfs *vfs, const char *path, size_t limit,
+                       struct kl_base_buf *buf);
+/* Writes, syncs and renames over name; the folder is not synced. */
+int kl_store_file_replace(struct kl_os_vfs *vfs, const char *path,
+                          const struct kl_base_buf *buf);
+
+/* Reads and checks the manifest of a log; segments are allocated. Blocking. */
+int kl_store_load_manifest(struct kl_store_log *log,
+                           struct kl_store_manifest *out);
+
+/* ---- create.c, recover.c, replay.c, interval.c
+ * ---------------------------------------- */
+
+/* Makes the files of an empty store. Blocking, as everything here. */
+int kl_store_format(struct kl_store *s, struct kl_base_error *error);
+int kl_store_recover(struct kl_store *s, struct kl_base_error *error);
+
+/* A frame that survives in the WAL, to be written to its segment again. */
+struct kl_store_replay_frame
+{
+    uint32_t file;
+    uint32_t offset;
+    uint32_t size;
+    int32_t epoch;
+    int64_t base;
+    int64_t end;
+    int64_t max_timestamp;
+};
+
+/* The final content of a log that the WAL has something about, computed
+ * before anything is changed (storage.md 7.4). */
+struct kl_store_replay
+{
+    struct kl_base_list link;
+    struct kl_store_log *log;
+    int64_t cut; /* what the checkpoint stated is kept up to here */
+    struct kl_store_replay_frame *frames;
+    size_t count;
+    size_t capacity;
+};
+
+/* Brings segments, manifest and memory of one log to its final content. */
+int kl_store_replay_run(struct kl_store_replay *r, struct kl_base_error *error);
+/* Looks at what an interval log has above its synced end. cut: offset of the
+ * lowest truncation in the WAL, or INT64_MAX; truncation: newest count. */
+int kl_store_interval_recover(struct kl_store_log *log, int64_t cut,
+                              uint32_t truncation, struct kl_base_error *error);
+
+#endif

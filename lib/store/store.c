@@ -1,0 +1,372 @@
+/*
+ * The store as a whole: life, the turn that drives all its parts, events.
+ */
+#include "base/hash.h"
+#include "store/state.h"
+
+#include <string.h>
+
+/* ---- life ------------------------------------------------------------------
+ */
+
+int kl_store_new(struct kl_store **out, const struct kl_base_alloc *alloc,
+                 struct kl_os_vfs *vfs, struct kl_os_lanes *lanes,
+                 const struct kl_store_config *config)
+{
+    struct kl_store *s = kl_base_calloc(alloc, sizeof *s);
+    size_t length = strlen(config->path);
+    int rc = KL_ENOMEM;
+
+    if (!s)
+        return KL_ENOMEM;
+    s->alloc = *alloc;
+    s->vfs = vfs;
+    s->lanes = lanes;
+    s->config = *config;
+    kl_base_map_init(&s->by_id, &s->alloc);
+    kl_base_list_init(&s->logs);
+    kl_base_list_init(&s->queue);
+    kl_base_list_init(&s->meta_queue);
+    kl_base_list_init(&s->dirty);
+    kl_base_list_init(&s->flushes);
+    kl_base_list_init(&s->cache);
+    kl_base_list_init(&s->open_segments);
+    kl_base_list_init(&s->changed);
+    kl_base_list_init(&s->finished);
+    kl_base_list_init(&s->found);
+    kl_base_rng_seed(&s->rng, config->seed);
+    s->retention_due_ns = INT64_MAX;
+    kl_store_wal_init(s);
+    kl_store_tidy_init(s);
+    /* Names of files follow the folder's: room for them is kept. */
+    if (length == 0 || length > KL_STORE_PATH_MAX - 160)
+        rc = KL_EINVAL;
+    else
+        s->path = kl_base_strndup(&s->alloc, config->path, length);
+    s->config.path = s->path;
+    if (s->path)
+        rc = kl_store_write_init(s);
+    if (rc == 0)
+        rc = kl_store_checkpoint_init(s);
+    if (rc) {
+        kl_store_free(s);
+        return rc;
+    }
+    *out = s;
+    return 0;
+}
+
+static void store_free_logs(struct kl_store *s)
+{
+    struct kl_base_list *l;
+
+    while ((l = kl_base_list_first(&s->logs))) {
+        struct kl_store_log *log =
+            KL_BASE_CONTAINER(l, struct kl_store_log, link);
+
+        log->refs = 1; /* no job is left that could hold one */
+        kl_store_log_remove(log);
+    }
+}
+
+static void store_take_jobs(struct kl_store *s)
+{
+    struct kl_os_job *job;
+
+    while (s->jobs > 0 && (job = s->lanes->ops->take(s->lanes))) {
+        s->jobs--;
+        job->done(job);
+    }
+}
+
+void kl_store_free(struct kl_store *s)
+{
+    if (!s)
+        return;
+    if (s->failure.code == 0)
+        s->failure.code = KL_ECLOSED; /* finished jobs start nothing new */
+    while (s->jobs > 0) {
+        s->lanes->ops->wait(s->lanes);
+        store_take_jobs(s);
+    }
+    store_free_logs(s);
+    kl_store_tidy_deinit(s);
+    kl_store_write_deinit(s);
+    kl_store_checkpoint_deinit(s);
+    kl_store_flush_deinit(s);
+    kl_store_wal_deinit(s);
+    for (int i = 0; i < 2; i++)
+        if (s->slots[i])
+            s->vfs->ops->close(s->slots[i]);
+    if (s->lock)
+        s->vfs->ops->close(s->lock);
+    kl_base_map_deinit(&s->by_id);
+    if (s->path)
+        kl_base_free(&s->alloc, s->path, strlen(s->path) + 1);
+    {
+        struct kl_base_alloc alloc = s->alloc;
+
+        kl_base_free(&alloc, s, sizeof *s);
+    }
+}
+
+const struct kl_store_identity *kl_store_identity(const struct kl_store *s)
+{
+    return &s->identity;
+}
+
+uint32_t kl_store_frame_max(const struct kl_store *s)
+{
+    return s->frame_max;
+}
+
+const struct kl_store_stats *kl_store_stats(const struct kl_store *s)
+{
+    return &s->stats;
+}
+
+/* ---- failure
+ * ------------------------------------------------------------------ */
+
+void kl_store_fail(struct kl_store *s, int code, const char *what,
+                   const char *path)
+{
+    if (s->failure.code)
+        return;
+    kl_base_error_set(&s->failure, code, "%s %s: %s (system error %d)", what,
+                      path, kl_store_why(code),
+                      s->vfs->ops->last_errno(s->vfs));
+    kl_base_stat_set(&s->stats.failed, 1);
+    s->failed_event = 1;
+}
+
+int kl_store_failure(const struct kl_store *s, struct kl_base_error *error)
+{
+    if (error)
+        *error = s->failure;
+    return s->failure.code;
+}
+
+/* ---- turn
+ * ----------------------------------------------------------------------- */
+
+void kl_store_submit(struct kl_store *s, struct kl_os_job *job,
+                     enum kl_os_lane_id lane)
+{
+    job->lane = lane;
+    s->jobs++;
+    s->lanes->ops->submit(s->lanes, job);
+}
+
+static void store_update_gauges(struct kl_store *s)
+{
+    kl_base_stat_set(&s->stats.pending_bytes, s->pending_bytes);
+    kl_base_stat_set(&s->stats.cache_bytes, s->cache_bytes);
+}
+
+static int store_is_quiet(const struct kl_store *s)
+{
+    return kl_base_list_is_empty(&s->queue) &&
+           kl_base_list_is_empty(&s->meta_queue) && !s->group.busy &&
+           kl_base_list_is_empty(&s->dirty) && !kl_store_write_is_busy(s) &&
+           kl_store_flush_is_idle(s);
+}
+
+static void store_advance(struct kl_store *s)
+{
+    store_take_jobs(s);
+    kl_store_wal_turn(s);
+    /* Before the writer takes the files of busy logs away again. */
+    kl_store_flush_turn(s);
+    kl_store_checkpoint_turn(s);
+    kl_store_write_turn(s);
+    kl_store_tidy_turn(s);
+    if (s->refused && s->pending_bytes < s->config.pending_bytes_max / 2) {
+        s->refused = 0;
+        s->room_event = 1;
+    }
+    store_update_gauges(s);
+}
+
+void kl_store_turn(struct kl_store *s, int64_t now_ns, int64_t wall_ms)
+{
+    s->now_ns = now_ns;
+    s->wall_ms = wall_ms;
+    if (!s->opened)
+        return;
+    kl_store_retain_turn(s);
+    store_advance(s);
+    if (s->stopping && !s->stopped && store_is_quiet(s))
+        s->stopped = (uint8_t)kl_store_checkpoint_stop(s);
+}
+
+int64_t kl_store_deadline(const struct kl_store *s)
+{
+    int64_t at = s->retention_due_ns;
+
+    if (!s->opened || s->failure.code)
+        return INT64_MAX;
+    if (s->wal.seal_due_ns < at)
+        at = s->wal.seal_due_ns;
+    if (kl_store_flush_deadline(s) < at)
+        at = kl_store_flush_deadline(s);
+    if (kl_store_checkpoint_deadline(s) < at)
+        at = kl_store_checkpoint_deadline(s);
+    return at;
+}
+
+int kl_store_drain(struct kl_store *s)
+{
+    for (;;) {
+        store_advance(s);
+        if (s->failure.code)
+            return s->failure.code;
+        if (s->jobs == 0 && store_is_quiet(s))
+            return 0;
+        if (s->jobs > 0)
+            s->lanes->ops->wait(s->lanes);
+    }
+}
+
+void kl_store_stop(struct kl_store *s)
+{
+    s->stopping = 1;
+}
+
+int kl_store_is_stopped(const struct kl_store *s)
+{
+    return s->stopped || s->failure.code != 0 || !s->opened;
+}
+
+/* ---- open
+ * ------------------------------------------------------------------------ */
+
+static int store_lock(struct kl_store *s, uint32_t flags,
+                      struct kl_base_error *error)
+{
+    const struct kl_os_vfs_ops *ops = s->vfs->ops;
+    char path[KL_STORE_PATH_MAX];
+    int rc;
+
+    if (flags & KL_STORE_OPEN_CREATE) {
+        rc = ops->mkdir(s->vfs, s->path);
+        if (rc && rc != KL_EEXIST)
+            return kl_base_error_set(error, rc, "cannot create folder %s: %s",
+                                     s->path, kl_store_why(rc));
+    }
+    kl_store_path(s, "lock", path);
+    rc = ops->open(s->vfs, path,
+                   KL_OS_WRITE |
+                       (flags & KL_STORE_OPEN_CREATE ? KL_OS_CREATE : 0),
+                   &s->lock);
+    if (rc == KL_ENOENT)
+        return kl_base_error_set(error, KL_ENOSTORE, "no store in %s", s->path);
+    if (rc)
+        return kl_base_error_set(error, rc, "cannot open %s: %s", path,
+                                 kl_store_why(rc));
+    rc = ops->lock(s->lock);
+    if (rc)
+        return kl_base_error_set(error, rc, "cannot lock %s: %s", path,
+                                 kl_store_why(rc));
+    return 0;
+}
+
+int kl_store_open(struct kl_store *s, uint32_t flags, int64_t now_ns,
+                  int64_t wall_ms, struct kl_base_error *error)
+{
+    struct kl_base_buf buf;
+    char path[KL_STORE_PATH_MAX];
+    int rc;
+
+    s->now_ns = now_ns;
+    s->wall_ms = wall_ms;
+    rc = store_lock(s, flags, error);
+    if (rc)
+        return rc;
+    kl_store_path(s, "identity", path);
+    kl_base_buf_init(&buf, &s->alloc);
+    rc = kl_store_file_read(s->vfs, path, KL_STORE_BLOCK, &buf);
+    if (rc == KL_ENOENT && (flags & KL_STORE_OPEN_CREATE)) {
+        rc = kl_store_format(s, error);
+        if (rc)
+            goto out;
+        rc = kl_store_file_read(s->vfs, path, KL_STORE_BLOCK, &buf);
+    }
+    if (rc == KL_ENOENT) {
+        rc = kl_base_error_set(error, KL_ENOSTORE, "no store in %s", s->path);
+        goto out;
+    }
+    if (rc == 0)
+        rc = kl_store_identity_decode(buf.data, buf.size, &s->identity);
+    if (rc) {
+        kl_base_error_set(error, rc, "cannot read %s: %s", path,
+                          kl_store_why(rc));
+        goto out;
+    }
+    s->directory = kl_base_hash(s->identity.directory_id.bytes, 16, 0);
+    rc = kl_store_recover(s, error);
+out:
+    kl_base_buf_deinit(&buf);
+    if (rc == 0) {
+        s->opened = 1;
+        s->retention_due_ns = now_ns;
+    }
+    return rc;
+}
+
+/* ---- events
+ * ------------------------------------------------------------------------- */
+
+void kl_store_emit_durable(struct kl_store_log *log)
+{
+    if (kl_base_list_is_empty(&log->event))
+        kl_base_list_push(&log->store->changed, &log->event);
+}
+
+static int store_event_log(struct kl_store *s, struct kl_store_event *out)
+{
+    struct kl_base_list *l = kl_base_list_first(&s->changed);
+
+    if (!l)
+        return 0;
+    out->log = KL_BASE_CONTAINER(l, struct kl_store_log, event);
+    if (out->log->started_event) {
+        /* Two things to say of one log: the start first. */
+        out->log->started_event = 0;
+        out->type = KL_STORE_EVENT_STARTED;
+        return 1;
+    }
+    kl_base_list_remove(l);
+    out->type = KL_STORE_EVENT_DURABLE;
+    return 1;
+}
+
+int kl_store_next_event(struct kl_store *s, struct kl_store_event *out)
+{
+    struct kl_base_list *l;
+
+    memset(out, 0, sizeof *out);
+    if (s->failed_event) {
+        s->failed_event = 0;
+        out->type = KL_STORE_EVENT_FAILED;
+        return 1;
+    }
+    if (store_event_log(s, out))
+        return 1;
+    if ((l = kl_base_list_pop(&s->finished))) {
+        out->type = KL_STORE_EVENT_READ;
+        out->read = KL_BASE_CONTAINER(l, struct kl_store_read, link);
+        return 1;
+    }
+    if ((l = kl_base_list_pop(&s->found))) {
+        out->type = KL_STORE_EVENT_LOOKUP;
+        out->lookup = KL_BASE_CONTAINER(l, struct kl_store_lookup, link);
+        return 1;
+    }
+    if (s->room_event) {
+        s->room_event = 0;
+        out->type = KL_STORE_EVENT_ROOM;
+        return 1;
+    }
+    return 0;
+}

@@ -1,0 +1,184 @@
+/*
+ * Closing files and removing names, in the clean-up lane. A name goes only
+ * when both checkpoint slots know that it is not needed: recovery may start
+ * from the older one (storage.md 5.6).
+ */
+#include "store/state.h"
+
+#include <string.h>
+
+struct tidy_item
+{
+    struct kl_base_list link;
+    uint64_t generation; /* of the newest slot, before which it must wait */
+    struct kl_os_file *file;
+    char *path;
+    size_t path_size;
+    int is_folder;
+};
+
+void kl_store_tidy_init(struct kl_store *s)
+{
+    s->tidy.store = s;
+    kl_base_list_init(&s->tidy.waiting);
+    kl_base_list_init(&s->tidy.taken);
+}
+
+static struct tidy_item *tidy_add(struct kl_store *s, const char *path)
+{
+    struct tidy_item *item = kl_base_calloc(&s->alloc, sizeof *item);
+
+    if (!item)
+        return NULL;
+    if (path) {
+        item->path_size = strlen(path) + 1;
+        item->path = kl_base_strndup(&s->alloc, path, item->path_size - 1);
+        if (!item->path) {
+            kl_base_free(&s->alloc, item, sizeof *item);
+            return NULL;
+        }
+    }
+    kl_base_list_push(&s->tidy.waiting, &item->link);
+    return item;
+}
+
+void kl_store_tidy_close(struct kl_store *s, struct kl_os_file *file)
+{
+    struct tidy_item *item = tidy_add(s, NULL);
+
+    if (item)
+        item->file = file;
+    else
+        s->vfs->ops->close(file);
+}
+
+/* Without memory the name stays: the next open finds it as a leftover. */
+void kl_store_tidy_unlink(struct kl_store *s, const char *path,
+                          uint64_t generation)
+{
+    struct tidy_item *item = tidy_add(s, path);
+
+    if (item)
+        item->generation = generation;
+}
+
+void kl_store_tidy_folder(struct kl_store *s, const char *path,
+                          uint64_t generation)
+{
+    struct tidy_item *item = tidy_add(s, path);
+
+    if (item) {
+        item->generation = generation;
+        item->is_folder = 1;
+    }
+}
+
+/* ---- in the lane
+ * ------------------------------------------------------------- */
+
+struct tidy_folder
+{
+    struct kl_os_vfs *vfs;
+    const char *path;
+};
+
+static int tidy_remove_name(const char *name, void *user)
+{
+    struct tidy_folder *folder = user;
+    char path[KL_STORE_PATH_MAX];
+    size_t length = strlen(folder->path);
+
+    if (length + 1 + strlen(name) + 1 > sizeof path)
+        return KL_EINVAL;
+    memcpy(path, folder->path, length);
+    path[length] = '/';
+    memcpy(path + length + 1, name, strlen(name) + 1);
+    return folder->vfs->ops->unlink(folder->vfs, path);
+}
+
+int kl_store_tidy_remove_folder(struct kl_os_vfs *vfs, const char *path)
+{
+    struct tidy_folder folder = {vfs, path};
+    int rc = vfs->ops->list(vfs, path, tidy_remove_name, &folder);
+
+    return rc ? rc : vfs->ops->rmdir(vfs, path);
+}
+
+static void tidy_job_run(struct kl_os_job *job)
+{
+    struct kl_store_tidy *t = KL_BASE_CONTAINER(job, struct kl_store_tidy, job);
+    struct kl_os_vfs *vfs = t->store->vfs;
+
+    /* Errors are left alone: what stays is a leftover, removed by open. */
+    for (struct kl_base_list *l = t->taken.next; l != &t->taken; l = l->next) {
+        struct tidy_item *item = KL_BASE_CONTAINER(l, struct tidy_item, link);
+
+        if (item->file)
+            vfs->ops->close(item->file);
+        else if (item->is_folder)
+            kl_store_tidy_remove_folder(vfs, item->path);
+        else
+            vfs->ops->unlink(vfs, item->path);
+        item->file = NULL;
+    }
+}
+
+static void tidy_free(struct kl_store *s, struct kl_base_list *list)
+{
+    struct kl_base_list *l;
+
+    while ((l = kl_base_list_pop(list))) {
+        struct tidy_item *item = KL_BASE_CONTAINER(l, struct tidy_item, link);
+
+        if (item->file)
+            s->vfs->ops->close(item->file);
+        kl_base_free(&s->alloc, item->path, item->path_size);
+        kl_base_free(&s->alloc, item, sizeof *item);
+    }
+}
+
+static void tidy_job_done(struct kl_os_job *job)
+{
+    struct kl_store_tidy *t = KL_BASE_CONTAINER(job, struct kl_store_tidy, job);
+
+    t->busy = 0;
+    tidy_free(t->store, &t->taken);
+}
+
+void kl_store_tidy_turn(struct kl_store *s)
+{
+    struct kl_store_tidy *t = &s->tidy;
+    struct kl_base_list *l = t->waiting.next, *next;
+    uint64_t newest = kl_store_checkpoint_newest(s);
+
+    if (t->busy)
+        return;
+    for (; l != &t->waiting; l = next) {
+        struct tidy_item *item = KL_BASE_CONTAINER(l, struct tidy_item, link);
+
+        next = l->next;
+        if (item->generation > newest)
+            continue;
+        kl_base_list_remove(l);
+        kl_base_list_push(&t->taken, l);
+        if (item->path)
+            kl_base_stat_add(&s->stats.segments_deleted, 1);
+    }
+    if (kl_base_list_is_empty(&t->taken))
+        return;
+    t->busy = 1;
+    t->job.run = tidy_job_run;
+    t->job.done = tidy_job_done;
+    kl_store_submit(s, &t->job, KL_OS_LANE_CLEAN);
+}
+
+int kl_store_tidy_is_waiting(const struct kl_store *s)
+{
+    return !kl_base_list_is_empty(&s->tidy.waiting);
+}
+
+void kl_store_tidy_deinit(struct kl_store *s)
+{
+    tidy_free(s, &s->tidy.waiting);
+    tidy_free(s, &s->tidy.taken);
+}

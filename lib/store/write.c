@@ -1,0 +1,519 @@
+/*
+ * Writing segments behind: the owner's side. Entries of a log are applied to
+ * its files in their order, and only once they are durable (storage.md 5.1).
+ * One job at a time collects what many logs have, in large writes.
+ */
+#include "store/write.h"
+
+enum { WRITE_IOV_MAX = 8192 };
+
+int kl_store_write_init(struct kl_store *s)
+{
+    s->write = kl_base_calloc(&s->alloc, sizeof *s->write);
+    if (!s->write)
+        return KL_ENOMEM;
+    s->write->store = s;
+    return 0;
+}
+
+static void write_clear(struct kl_store_write *w)
+{
+    struct kl_store *s = w->store;
+
+    for (size_t i = 0; i < w->step_count; i++) {
+        kl_base_free(&s->alloc, w->steps[i].block, KL_STORE_BLOCK);
+        kl_base_buf_deinit(&w->steps[i].manifest);
+    }
+    w->step_count = 0;
+    w->share_count = 0;
+    w->iov_count = 0;
+    w->bytes = 0;
+}
+
+void kl_store_write_deinit(struct kl_store *s)
+{
+    struct kl_store_write *w = s->write;
+
+    if (!w)
+        return;
+    write_clear(w);
+    kl_base_free(&s->alloc, w->steps, w->step_capacity * sizeof *w->steps);
+    kl_base_free(&s->alloc, w->shares, w->share_capacity * sizeof *w->shares);
+    kl_base_free(&s->alloc, w->iov, w->iov_capacity * sizeof *w->iov);
+    kl_base_free(&s->alloc, w, sizeof *w);
+    s->write = NULL;
+}
+
+int kl_store_write_is_busy(const struct kl_store *s)
+{
+    return s->write->busy;
+}
+
+/* ---- steps ------------------------------------------------------------------
+ */
+
+static struct kl_store_step *write_add(struct kl_store_write *w,
+                                       enum kl_store_step_type type,
+                                       struct kl_store_log *log,
+                                       struct kl_store_segment *seg)
+{
+    static const struct kl_store_step empty;
+    struct kl_store_step *step;
+
+    if (kl_base_reserve(&w->store->alloc, (void **)&w->steps, &w->step_capacity,
+                        w->step_count + 1, sizeof *w->steps))
+        return NULL;
+    step = &w->steps[w->step_count++];
+    *step = empty;
+    step->type = type;
+    step->log = log;
+    step->seg = seg;
+    kl_base_buf_init(&step->manifest, &w->store->alloc);
+    if (seg)
+        kl_store_segment_ref(seg);
+    return step;
+}
+
+static int write_add_index(struct kl_store_write *w, struct kl_store_log *log,
+                           struct kl_store_segment *seg)
+{
+    struct kl_store_files *f = log->files;
+    struct kl_store_step *step = write_add(w, KL_STORE_STEP_INDEX, log, seg);
+
+    if (!step)
+        return KL_ENOMEM;
+    step->block = kl_base_malloc(&w->store->alloc, KL_STORE_BLOCK);
+    if (!step->block)
+        return KL_ENOMEM;
+    kl_store_index_block_encode(step->block, seg->info.base, f->tail,
+                                (uint32_t)f->tail_count);
+    step->blocks = seg->next_index_blocks++;
+    f->tail_count = 0;
+    return 0;
+}
+
+int kl_store_write_manifest(const struct kl_store_log *log,
+                            struct kl_base_buf *out)
+{
+    const struct kl_base_alloc *alloc = &log->store->alloc;
+    struct kl_store_manifest m = {.id = log->id,
+                                  .instance = log->instance,
+                                  .truncation = log->durable_truncation,
+                                  .count = (uint32_t)log->files->count};
+    int rc = 0;
+
+    if (m.count > 0) {
+        m.segments = kl_base_malloc(alloc, m.count * sizeof *m.segments);
+        if (!m.segments)
+            return KL_ENOMEM;
+    }
+    for (uint32_t i = 0; i < m.count; i++) {
+        const struct kl_store_segment *seg = log->files->items[i];
+
+        m.segments[i] = seg->info;
+        m.segments[i].end = seg->sealed ? seg->next_end : -1;
+        m.segments[i].size = seg->sealed ? seg->next_size : 0;
+        m.segments[i].max_timestamp = seg->next_max_timestamp;
+    }
+    rc = kl_store_manifest_encode(out, &m);
+    kl_base_free(alloc, m.segments, m.count * sizeof *m.segments);
+    return rc;
+}
+
+/* ---- rolling
+ * ------------------------------------------------------------------ */
+
+static int write_must_roll(const struct kl_store_log *log,
+                           const struct kl_store_segment *active,
+                           const struct kl_store_entry *e)
+{
+    const struct kl_store_log_config *c = &log->config;
+
+    if (!active || log->roll_next || active->next_end != e->offset)
+        return 1;
+    if (active->next_size == KL_STORE_BLOCK)
+        return 0; /* an empty segment takes any frame */
+    return active->next_size + e->size > c->segment_bytes ||
+           e->end - active->info.base > INT32_MAX ||
+           (c->segment_ms >= 0 &&
+            log->store->wall_ms - active->info.first_ms > c->segment_ms);
+}
+
+static int write_seal(struct kl_store_write *w, struct kl_store_log *log,
+                      struct kl_store_segment *seg)
+{
+    int rc = 0;
+
+    if (log->files->tail_count > 0)
+        rc = write_add_index(w, log, seg);
+    if (rc == 0) {
+        seg->sealed = 1;
+        log->bytes += seg->next_size - KL_STORE_BLOCK;
+    }
+    return rc;
+}
+
+static int write_roll(struct kl_store_write *w, struct kl_store_log *log,
+                      const struct kl_store_entry *e)
+{
+    struct kl_store *s = w->store;
+    struct kl_store_segment *active = kl_store_files_active(log);
+    struct kl_store_segment_info info = {
+        .base = e->offset,
+        .end = e->offset,
+        .size = KL_STORE_BLOCK,
+        .max_timestamp = -1,
+        .first_ms = s->wall_ms,
+        .last_ms = s->wall_ms,
+        .truncation = log->durable_truncation,
+    };
+    struct kl_store_step *step;
+
+    if (active && write_seal(w, log, active))
+        return KL_ENOMEM;
+    if (log->flush == KL_STORE_FLUSH_INTERVAL)
+        kl_store_flush_soon(log);
+    if (kl_store_files_add(log, &info, &active))
+        return KL_ENOMEM;
+    log->files->tail_count = 0;
+    log->files->indexed_position = KL_STORE_BLOCK;
+    log->roll_next = 0;
+    log->manifest_dirty = 1;
+    log->folder_dirty = 1;
+    s->folders_dirty = 1;
+    step = write_add(w, KL_STORE_STEP_CREATE, log, active);
+    if (!step || !(step->block = kl_base_malloc(&s->alloc, KL_STORE_BLOCK)))
+        return KL_ENOMEM;
+    kl_base_stat_add(&s->stats.segments_rolled, 1);
+    if (log->flush == KL_STORE_FLUSH_COMMIT)
+        return 0;
+    log->manifest_dirty = 0;
+    step = write_add(w, KL_STORE_STEP_MANIFEST, log, NULL);
+    return step ? kl_store_write_manifest(log, &step->manifest) : KL_ENOMEM;
+}
+
+/* ---- collecting entries
+ * ---------------------------------------------------------- */
+
+static int write_frame(struct kl_store_write *w, struct kl_store_log *log,
+                       struct kl_store_entry *e)
+{
+    struct kl_store_segment *seg = kl_store_files_active(log);
+    struct kl_store_step *step =
+        w->step_count > 0 ? &w->steps[w->step_count - 1] : NULL;
+
+    if (kl_base_reserve(&w->store->alloc, (void **)&w->iov, &w->iov_capacity,
+                        w->iov_count + 1, sizeof *w->iov))
+        return KL_ENOMEM;
+    if (kl_store_index_note(log, seg, e->offset, seg->next_size)) {
+        if (write_add_index(w, log, seg))
+            return KL_ENOMEM;
+        step = NULL;
+    }
+    if (!step || step->type != KL_STORE_STEP_WRITE || step->seg != seg) {
+        step = write_add(w, KL_STORE_STEP_WRITE, log, seg);
+        if (!step)
+            return KL_ENOMEM;
+        step->iov_first = w->iov_count;
+        step->position = seg->next_size;
+    }
+    w->iov[w->iov_count].data = e->chunk->data;
+    w->iov[w->iov_count++].size = e->size;
+    step->iov_count++;
+    step->size += e->size;
+    step->offset = e->end;
+    seg->next_end = e->end;
+    seg->next_size += e->size;
+    if (e->max_timestamp > seg->next_max_timestamp)
+        seg->next_max_timestamp = e->max_timestamp;
+    seg->info.last_ms = w->store->wall_ms;
+    w->bytes += e->size;
+    return 0;
+}
+
+/* KL_EAGAIN: not now, for want of files, handles or memory. */
+static int write_append(struct kl_store_write *w, struct kl_store_log *log,
+                        struct kl_store_entry *e)
+{
+    struct kl_store_segment *active;
+    int rc = kl_store_load(log);
+
+    if (rc)
+        return rc;
+    active = kl_store_files_active(log);
+    if ((!active || !active->writer) && !kl_store_segment_make_room(w->store)) {
+        /* Every open file has unsynced bytes: a checkpoint lets some go. */
+        kl_store_checkpoint_request(w->store);
+        return KL_EAGAIN;
+    }
+    if (write_must_roll(log, active, e))
+        rc = write_roll(w, log, e);
+    if (rc == 0)
+        rc = write_frame(w, log, e);
+    return rc;
+}
+
+static int write_cut(struct kl_store_write *w, struct kl_store_log *log,
+                     struct kl_store_entry *e)
+{
+    struct kl_store_files *f;
+    struct kl_store_segment *seg;
+    struct kl_store_step *step;
+    int rc = kl_store_load(log);
+
+    if (rc)
+        return rc;
+    f = log->files;
+    while (f->count > 0) {
+        seg = f->items[f->count - 1];
+        if (seg->info.base < e->offset)
+            break;
+        step = write_add(w, KL_STORE_STEP_UNLINK, log, NULL);
+        if (!step)
+            return KL_ENOMEM;
+        step->offset = seg->info.base;
+        if (seg->sealed)
+            log->bytes -= seg->next_size - KL_STORE_BLOCK;
+        kl_store_files_drop(log, f->count - 1);
+        log->manifest_dirty = 1;
+        log->folder_dirty = 1;
+    }
+    f->tail_count = 0;
+    f->indexed_position = 0;
+    if (f->count == 0)
+        return 0;
+    seg = f->items[f->count - 1];
+    if (seg->sealed) {
+        log->bytes -= seg->next_size - KL_STORE_BLOCK;
+        seg->sealed = 0;
+        log->manifest_dirty = 1;
+    }
+    if (log->flush == KL_STORE_FLUSH_INTERVAL)
+        log->roll_next = 1; /* it goes on in a segment of its own */
+    if (seg->next_end <= e->offset && seg->index_blocks != UINT32_MAX)
+        return 0;
+    step = write_add(w, KL_STORE_STEP_CUT, log, seg);
+    if (!step)
+        return KL_ENOMEM;
+    step->offset = e->offset;
+    step->size = seg->next_size;
+    return 0;
+}
+
+/* Applies one entry; KL_EEND = the job must end here for this log. */
+static int write_apply(struct kl_store_write *w, struct kl_store_log *log,
+                       struct kl_store_entry *e, size_t first_step)
+{
+    int alone = w->step_count == first_step;
+
+    switch (e->type) {
+    case KL_STORE_ENTRY_APPEND:
+        return write_append(w, log, e);
+    case KL_STORE_ENTRY_TRUNCATE:
+        /* Sizes must be settled before and after. */
+        return alone ? write_cut(w, log, e) : KL_EEND;
+    case KL_STORE_ENTRY_START:
+        return alone ? kl_store_retain_drop(log) : KL_EEND;
+    case KL_STORE_ENTRY_DELETE:
+        return alone ? 0 : KL_EEND;
+    case KL_STORE_ENTRY_CREATE:
+    case KL_STORE_ENTRY_EPOCH:
+    case KL_STORE_ENTRY_RESET:
+    case KL_STORE_ENTRY_EXTENT:
+        return 0;
+    }
+    KL_UNREACHABLE();
+}
+
+static int write_is_full(const struct kl_store_write *w)
+{
+    return w->bytes >= KL_STORE_WRITE_MAX || w->iov_count >= WRITE_IOV_MAX;
+}
+
+/* Collects what one log has. Returns whether it should be asked again. */
+static int write_collect(struct kl_store_write *w, struct kl_store_log *log)
+{
+    size_t first_step = w->step_count;
+    size_t count = 0;
+    struct kl_base_list *l;
+    struct kl_store_entry *e = NULL;
+    int rc = 0;
+
+    if (kl_base_reserve(&w->store->alloc, (void **)&w->shares,
+                        &w->share_capacity, w->share_count + 1,
+                        sizeof *w->shares))
+        return 1;
+    for (l = log->pending.next; l != &log->pending && !write_is_full(w);
+         l = l->next) {
+        e = KL_BASE_CONTAINER(l, struct kl_store_entry, order);
+        if (e->state != KL_STORE_ENTRY_DURABLE)
+            break;
+        kl_store_checkpoint_capture(log, e->sequence);
+        rc = write_apply(w, log, e, first_step);
+        if (rc)
+            break;
+        e->state = KL_STORE_ENTRY_WRITING;
+        count++;
+        if (e->type == KL_STORE_ENTRY_TRUNCATE ||
+            e->type == KL_STORE_ENTRY_DELETE) {
+            rc = KL_EEND;
+            break;
+        }
+    }
+    if (count > 0) {
+        w->shares[w->share_count].log = log;
+        w->shares[w->share_count++].entries = count;
+        log->busy = 1;
+        log->refs++;
+    } else if (w->step_count > first_step) {
+        /* A failed allocation half way: the files are ahead of no entry. */
+        kl_store_fail(w->store, KL_ENOMEM, "no memory to write", "segments");
+    }
+    return rc == KL_EAGAIN || (count == 0 && l != &log->pending &&
+                               e->state == KL_STORE_ENTRY_DURABLE);
+}
+
+/* ---- completion
+ * ---------------------------------------------------------------------- */
+
+static void write_step_done(struct kl_store *s, struct kl_store_step *step)
+{
+    struct kl_store_segment *seg = step->seg;
+    struct kl_store_stats *st = &s->stats;
+
+    switch (step->type) {
+    case KL_STORE_STEP_WRITE:
+        seg->info.end = step->offset;
+        seg->info.size = step->position + step->size;
+        seg->info.max_timestamp = seg->next_max_timestamp;
+        kl_base_stat_add(&st->segment_bytes, step->size);
+        break;
+    case KL_STORE_STEP_INDEX:
+        seg->index_blocks = step->blocks + 1;
+        kl_base_stat_add(&st->segment_bytes, KL_STORE_BLOCK);
+        break;
+    case KL_STORE_STEP_CREATE:
+        kl_base_stat_add(&st->segment_bytes, KL_STORE_BLOCK);
+        break;
+    case KL_STORE_STEP_CUT:
+        seg->info.end = seg->next_end = step->offset;
+        seg->info.size = seg->next_size = step->position;
+        seg->index_blocks = seg->next_index_blocks = step->blocks;
+        seg->synced_size = 0; /* the new length is not on the medium */
+        break;
+    case KL_STORE_STEP_MANIFEST:
+        kl_base_stat_add(&st->checkpoint_bytes, step->manifest.size);
+        break;
+    case KL_STORE_STEP_UNLINK:
+        break;
+    }
+    if (seg) {
+        if (!seg->dead)
+            kl_store_segment_touch(s, seg);
+        kl_store_segment_unref(s, seg);
+    }
+}
+
+static void write_entry_done(struct kl_store_log *log, struct kl_store_entry *e)
+{
+    struct kl_store *s = log->store;
+
+    if (e->type != KL_STORE_ENTRY_APPEND || e->cut || log->deleted) {
+        kl_store_entry_free(e);
+        return;
+    }
+    if (log->flush == KL_STORE_FLUSH_INTERVAL &&
+        e->truncation == log->truncation) {
+        log->durable_leo = e->end;
+        kl_store_emit_durable(log);
+        kl_store_flush_note(log, e->size);
+    }
+    s->pending_bytes -= e->chunk->capacity;
+    s->cache_bytes += e->chunk->capacity;
+    e->state = KL_STORE_ENTRY_CACHED;
+    kl_base_list_remove(&e->order);
+    kl_base_list_push(&log->cached, &e->order);
+    kl_base_list_push(&s->cache, &e->cache);
+}
+
+static void write_deleted(struct kl_store_log *log)
+{
+    char path[KL_STORE_PATH_MAX];
+
+    kl_store_path_log(log, path);
+    kl_store_read_loaded(log, KL_ECLOSED);
+    kl_store_tidy_folder(log->store, path,
+                         kl_store_checkpoint_generation(log->store));
+    kl_store_log_remove(log);
+}
+
+static void write_share_done(struct kl_store_share *share)
+{
+    struct kl_store_log *log = share->log;
+    struct kl_store_entry *e;
+    int gone = 0;
+
+    log->busy = 0;
+    for (size_t i = 0; i < share->entries; i++) {
+        e = KL_BASE_CONTAINER(log->pending.next, struct kl_store_entry, order);
+        KL_ASSERT(e->state == KL_STORE_ENTRY_WRITING);
+        gone = e->type == KL_STORE_ENTRY_DELETE;
+        write_entry_done(log, e);
+    }
+    if (gone)
+        write_deleted(log);
+    else if (!kl_base_list_is_empty(&log->pending))
+        kl_store_log_mark_dirty(log);
+    if (!gone)
+        kl_store_checkpoint_settled(log);
+    kl_store_log_unref(log);
+}
+
+static void write_job_done(struct kl_os_job *job)
+{
+    struct kl_store_write *w =
+        KL_BASE_CONTAINER(job, struct kl_store_write, job);
+    struct kl_store *s = w->store;
+
+    w->busy = 0;
+    if (w->code) {
+        kl_store_fail(s, w->code, w->what, w->path);
+        for (size_t i = 0; i < w->step_count; i++)
+            if (w->steps[i].seg)
+                kl_store_segment_unref(s, w->steps[i].seg);
+        for (size_t i = 0; i < w->share_count; i++)
+            kl_store_log_unref(w->shares[i].log);
+        write_clear(w);
+        return;
+    }
+    for (size_t i = 0; i < w->step_count; i++)
+        write_step_done(s, &w->steps[i]);
+    for (size_t i = 0; i < w->share_count; i++)
+        write_share_done(&w->shares[i]);
+    write_clear(w);
+    kl_store_cache_trim(s, s->config.cache_bytes_max);
+}
+
+void kl_store_write_turn(struct kl_store *s)
+{
+    struct kl_store_write *w = s->write;
+    struct kl_base_list later, *l;
+    struct kl_store_log *log;
+
+    if (w->busy || s->failure.code || kl_base_list_is_empty(&s->dirty))
+        return;
+    kl_base_list_init(&later);
+    while (!write_is_full(w) && (l = kl_base_list_pop(&s->dirty))) {
+        log = KL_BASE_CONTAINER(l, struct kl_store_log, dirty);
+        if (write_collect(w, log))
+            kl_base_list_push(&later, l);
+    }
+    while ((l = kl_base_list_pop(&later)))
+        kl_base_list_push(&s->dirty, l);
+    if (w->share_count == 0 || s->failure.code)
+        return;
+    w->busy = 1;
+    w->job.run = kl_store_write_run;
+    w->job.done = write_job_done;
+    kl_store_submit(s, &w->job, KL_OS_LANE_SEGMENT);
+}

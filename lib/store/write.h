@@ -1,0 +1,66 @@
+/*
+ * One job of the segment lane: a list of steps over the files of several logs,
+ * prepared by the owner (write.c), carried out in the lane (write_lane.c).
+ */
+#ifndef KL_STORE_WRITE_H
+#define KL_STORE_WRITE_H
+
+#include "store/state.h"
+
+enum kl_store_step_type {
+    KL_STORE_STEP_CREATE,   /* segment file with its header block */
+    KL_STORE_STEP_WRITE,    /* frames */
+    KL_STORE_STEP_INDEX,    /* one index block */
+    KL_STORE_STEP_MANIFEST, /* replace, synced: before the first byte of an
+                               interval log's new segment */
+    KL_STORE_STEP_UNLINK,   /* segment and index file of a base offset */
+    KL_STORE_STEP_CUT       /* shorten a segment to an offset */
+};
+
+struct kl_store_step
+{
+    enum kl_store_step_type type;
+    struct kl_store_log *log;
+    struct kl_store_segment *seg; /* a reference, where there is one */
+    size_t iov_first;
+    size_t iov_count;
+    uint64_t position; /* WRITE; CUT: out, the new size */
+    uint64_t size;
+    int64_t offset;  /* WRITE: end behind it; CUT: where; UNLINK: base */
+    uint32_t blocks; /* INDEX: which; CUT: out, usable */
+    uint8_t *block;  /* INDEX: 4 KiB, owned */
+    struct kl_base_buf manifest;
+};
+
+/* A log in the job, and how many of its pending entries are applied by it. */
+struct kl_store_share
+{
+    struct kl_store_log *log;
+    size_t entries;
+};
+
+struct kl_store_write
+{
+    struct kl_os_job job;
+    struct kl_store *store;
+    struct kl_store_step *steps;
+    size_t step_count;
+    size_t step_capacity;
+    struct kl_store_share *shares;
+    size_t share_count;
+    size_t share_capacity;
+    struct kl_os_iovec *iov;
+    size_t iov_count;
+    size_t iov_capacity;
+    uint64_t bytes;
+    uint8_t busy;
+    /* From the lane. */
+    int code;
+    const char *what;
+    char path[KL_STORE_PATH_MAX];
+};
+
+/* Runs all steps up to the first failure. */
+void kl_store_write_run(struct kl_os_job *job);
+
+#endif
