@@ -1,3 +1,6 @@
+/*
+ * kl_admin_*: checks of the arguments, then a command of the runtime.
+ */
 #include "api/api_handle.h"
 
 #include <kraftlog/admin.h>

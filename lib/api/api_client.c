@@ -1,3 +1,6 @@
+/*
+ * kl_client_*: a reference to the node that it talks to.
+ */
 #include "api/api_handle.h"
 
 void kl_client_free(kl_client *client)

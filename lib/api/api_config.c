@@ -1,3 +1,6 @@
+/*
+ * kl_config_*: values from the one table of keys, and hooks.
+ */
 #include "api/api_handle.h"
 
 #include <string.h>
@@ -65,7 +68,8 @@ int kl_config_errmsg(const kl_config *config, char *buf, size_t size)
 {
     if (!config || !buf || !size)
         return KL_EINVAL;
-    return kl_base_error_copy(&config->error, buf, size);
+    (void)kl_base_error_copy(&config->error, buf, size);
+    return 0;
 }
 
 int kl_config_set_trace(kl_config *config, int level, kl_trace_fn fn,

@@ -1,3 +1,6 @@
+/*
+ * What the functions of this room share.
+ */
 #include "api/api_handle.h"
 
 #include <string.h>

@@ -1,3 +1,6 @@
+/*
+ * kl_node_*: checks of the arguments, then the runtime.
+ */
 #include "api/api_handle.h"
 
 #include "base/buf.h"
@@ -106,7 +109,8 @@ int kl_node_errmsg(const kl_node *node, char *buf, size_t size)
 {
     if (!node || !buf || !size)
         return KL_EINVAL;
-    return kl_runtime_errmsg(node->core, buf, size);
+    kl_runtime_errmsg(node->core, buf, size);
+    return 0;
 }
 
 int kl_node_client(kl_node *node, kl_client **out)

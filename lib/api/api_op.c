@@ -1,3 +1,6 @@
+/*
+ * kl_op_*: reading the results of an operation.
+ */
 #include "api/api_handle.h"
 
 #include <string.h>

@@ -1,3 +1,6 @@
+/*
+ * Values of configuration: parsed, checked and printed by the one table.
+ */
 #include "base/config.h"
 
 #include <kraftlog/config.h>

@@ -143,12 +143,15 @@ static int logs_delete_topic(struct kl_runtime_node *n,
 static void logs_trace(const struct kl_runtime_node *n,
                        const struct kl_controller_delta *d)
 {
+    const struct kl_controller_topic *t =
+        kl_controller_topic_find_id(n->metadata.controller, &d->topic_id);
     static const char *const names[] = {"created", "deleted", "grew",
                                         "configured"};
     char topic[KL_BASE_UUID_TEXT + 1];
 
     kl_base_uuid_format(&d->topic_id, topic);
-    kl_runtime_trace(n, KL_TRACE_INFO, "topic.%s id=%s", names[d->kind], topic);
+    kl_runtime_trace(n, KL_TRACE_INFO, "topic.%s id=%s name=%s", names[d->kind],
+                     topic, t ? t->name : "");
 }
 
 int kl_runtime_logs_apply_delta(struct kl_runtime_node *n)

@@ -143,15 +143,13 @@ void kl_runtime_set_error(struct kl_runtime_node *n,
     kl_os_mutex_unlock(&n->mutex);
 }
 
-int kl_runtime_errmsg(const struct kl_runtime_node *n, char *buf, size_t size)
+void kl_runtime_errmsg(const struct kl_runtime_node *n, char *buf, size_t size)
 {
     struct kl_os_mutex *mutex = (struct kl_os_mutex *)&n->mutex;
-    int r;
 
     kl_os_mutex_lock(mutex);
-    r = kl_base_error_copy(&n->error, buf, size);
+    (void)kl_base_error_copy(&n->error, buf, size);
     kl_os_mutex_unlock(mutex);
-    return r;
 }
 
 int kl_runtime_state(const struct kl_runtime_node *n)
@@ -272,7 +270,8 @@ static int node_check_id(struct kl_runtime_node *n, struct kl_base_error *error)
     return 0;
 }
 
-static void node_trace_open(struct kl_runtime_node *n, const char *dir)
+static void node_trace_open(struct kl_runtime_node *n, const char *dir,
+                            int64_t begun_ns)
 {
     const struct kl_store_identity *id = kl_store_identity(n->store);
     char cluster[KL_BASE_UUID_TEXT + 1];
@@ -280,10 +279,11 @@ static void node_trace_open(struct kl_runtime_node *n, const char *dir)
     kl_base_uuid_format(&id->cluster_id, cluster);
     kl_runtime_trace(n, KL_TRACE_INFO,
                      "node.open dir=%s node=%d cluster=%s topics=%zu "
-                     "partitions=%zu",
+                     "partitions=%zu us=%lld",
                      dir, (int)n->id, cluster,
                      kl_controller_topic_count(n->metadata.controller),
-                     kl_controller_partition_count(n->metadata.controller));
+                     kl_controller_partition_count(n->metadata.controller),
+                     (long long)(kl_runtime_now_ns(n) - begun_ns) / 1000);
 }
 
 /* What an open that failed has built, and its text. */
@@ -302,6 +302,7 @@ static void node_open_undo(struct kl_runtime_node *n, int code,
 
 int kl_runtime_open(struct kl_runtime_node *n, const char *dir, uint32_t flags)
 {
+    int64_t begun_ns = kl_runtime_now_ns(n);
     struct kl_base_error error = {0};
     int outside = 0;
     int r;
@@ -320,7 +321,7 @@ int kl_runtime_open(struct kl_runtime_node *n, const char *dir, uint32_t flags)
     if (r) {
         node_open_undo(n, r, &error);
     } else {
-        node_trace_open(n, dir);
+        node_trace_open(n, dir, begun_ns);
         kl_runtime_set_error(n, &error);
         atomic_store(&n->sleeping, 1);
         atomic_store(&n->state, KL_NODE_OPEN);

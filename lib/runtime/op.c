@@ -1,3 +1,6 @@
+/*
+ * One result that comes later, from its making to its callback.
+ */
 #include "runtime/op.h"
 #include "runtime/state.h"
 

@@ -187,7 +187,7 @@ int kl_runtime_stop(struct kl_runtime_node *n, int32_t timeout_ms);
 int kl_runtime_close(struct kl_runtime_node *n);
 int kl_runtime_state(const struct kl_runtime_node *n);
 int kl_runtime_id(const struct kl_runtime_node *n, int32_t *id_out);
-int kl_runtime_errmsg(const struct kl_runtime_node *n, char *buf, size_t size);
+void kl_runtime_errmsg(const struct kl_runtime_node *n, char *buf, size_t size);
 /* Any thread. KL_ESTATE, KL_ECLOSED. */
 int kl_runtime_stats_json(const struct kl_runtime_node *n,
                           struct kl_base_buf *out);

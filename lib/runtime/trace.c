@@ -1,7 +1,10 @@
+/*
+ * Diagnostics: one line an event, to the host's hook and nowhere else.
+ */
+#include "base/fmt.h"
 #include "runtime/state.h"
 
 #include <stdarg.h>
-#include <stdio.h>
 
 #define TRACE_TEXT 512
 
@@ -14,7 +17,7 @@ void kl_runtime_trace(const struct kl_runtime_node *n, int level,
     if (!n->trace || level > n->trace_level)
         return;
     va_start(args, format);
-    (void)vsnprintf(text, sizeof text, format, args);
+    (void)kl_base_fmt_v(text, sizeof text, format, args);
     va_end(args);
     n->trace(level, text, n->trace_user);
 }
