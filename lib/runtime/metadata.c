@@ -88,8 +88,7 @@ static int metadata_append(struct kl_runtime_node *n)
     r = kl_store_append(m->log, m->frame);
     if (r)
         return r;
-    kl_base_chunk_unref(m->frame);
-    m->frame = NULL;
+    m->frame = NULL; /* the store's */
     m->end_offset = view.leo + (int64_t)m->records.count;
     m->applied = 0;
     kl_base_stat_add(&n->stats.metadata_batches, 1);

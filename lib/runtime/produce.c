@@ -42,9 +42,7 @@ static int produce_append(struct kl_runtime_node *n,
     r = kl_store_append(part->log, p->frame);
     if (r)
         return r;
-    /* Our own reference is given back as soon as the store has one. */
-    kl_base_chunk_unref(p->frame);
-    p->frame = NULL;
+    p->frame = NULL; /* the store's */
     p->base_offset = view.leo;
     p->end_offset = view.leo + (info.last_offset - info.base_offset) + 1;
     p->leader_epoch = part->leader_epoch;
