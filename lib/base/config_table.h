@@ -16,6 +16,10 @@ X(WAL_BYTES, "wal.bytes", NODE, SIZE, "0", 0, 68719476736, "",                 \
   "Size of the write-ahead log made with the store, at least 64k. 0 takes a "  \
   "32nd of the free space, between 4m and 64m. A quarter of it bounds the "    \
   "largest batch.")                                                            \
+X(RETENTION_CHECK_MS, "log.retention.check.interval.ms", NODE, MS, "30000",    \
+  100, 86400000, "",                                                           \
+  "How often it is looked for segments that retention.ms or retention.bytes "  \
+  "let go.")                                                                   \
 X(STORE_PENDING_BYTES, "store.pending.bytes", NODE, SIZE, "8388608",           \
   65536, 68719476736, "",                                                      \
   "Memory for batches that are not yet in their segments. Beyond it appends "  \

@@ -197,6 +197,8 @@ static int node_store_config(struct kl_runtime_node *n, const char *dir,
         (uint64_t)kl_base_config_value(c, KL_BASE_CONFIG_STORE_CACHE_BYTES);
     out->file_max =
         (uint32_t)kl_base_config_value(c, KL_BASE_CONFIG_STORE_OPEN_FILES);
+    out->retention_check_ms =
+        kl_base_config_value(c, KL_BASE_CONFIG_RETENTION_CHECK_MS);
     if (out->ring_bytes && out->ring_bytes < NODE_WAL_MIN)
         return kl_base_error_set(error, KL_ECONFIG,
                                  "wal.bytes: 0 or at least %d", NODE_WAL_MIN);

@@ -13,9 +13,10 @@ void kl_runtime_wake(struct kl_runtime_node *n)
 {
     if (!atomic_exchange(&n->sleeping, 0))
         return;
+    /* Told of twice. Before, because the signal may let the owner run at once;
+     * after, because the owner may have drained in between, in vain. */
+    atomic_store(&n->signalled, 1);
     kl_os_wakeup_signal(&n->wakeup);
-    /* After the signal: the owner drains only what it is told of, and a signal
-     * that is told of too late costs one more look, not a wake-up. */
     atomic_store(&n->signalled, 1);
 }
 
