@@ -295,14 +295,13 @@ static int consumer_refuse(struct kl_consumer *c, const char *topic,
 int kl_consumer_errmsg(const kl_consumer *consumer, char *buf, size_t size)
 {
     struct kl_consumer *c = (struct kl_consumer *)consumer;
-    int rc;
 
     if (!c || !buf || size == 0)
         return KL_EINVAL;
     kl_os_mutex_lock(&c->mutex);
-    rc = kl_base_error_copy(&c->error, buf, size);
+    (void)kl_base_error_copy(&c->error, buf, size);
     kl_os_mutex_unlock(&c->mutex);
-    return rc;
+    return KL_OK;
 }
 
 /* ---- assigning and seeking --------------------------------------------- */

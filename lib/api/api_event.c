@@ -121,7 +121,8 @@ int kl_event_errmsg(const kl_event *event, char *buf, size_t size)
                           event->assignment->name,
                           (int)event->assignment->partition,
                           (long long)event->offset, kl_strerror(event->code));
-    return kl_base_error_copy(&error, buf, size);
+    (void)kl_base_error_copy(&error, buf, size);
+    return KL_OK;
 }
 
 int64_t kl_event_high_watermark(const kl_event *event)

@@ -159,14 +159,13 @@ static int producer_refuse(struct kl_producer *p, const char *topic, int code)
 int kl_producer_errmsg(const kl_producer *producer, char *buf, size_t size)
 {
     struct kl_producer *p = (struct kl_producer *)producer;
-    int rc;
 
     if (!p || !buf || size == 0)
         return KL_EINVAL;
     kl_os_mutex_lock(&p->mutex);
-    rc = kl_base_error_copy(&p->error, buf, size);
+    (void)kl_base_error_copy(&p->error, buf, size);
     kl_os_mutex_unlock(&p->mutex);
-    return rc;
+    return KL_OK;
 }
 
 /* ---- accepting records ------------------------------------------------- */
