@@ -1,0 +1,316 @@
+/*
+ * kraftlog(1): the log in a folder at the command line.
+ *
+ * This file has the main program and what its commands share; each command is
+ * in a kraftlog_*.c of its own.
+ */
+#include "kraftlog_tool.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const char tool_help[] =
+    "usage: kraftlog -D DIR [-C] COMMAND ...\n"
+    "  topic create NAME [-p PARTITIONS] [-c KEY=VALUE]...\n"
+    "  topic list\n"
+    "  topic describe NAME\n"
+    "  topic delete NAME\n"
+    "  topic config NAME [KEY=VALUE]...\n"
+    "  produce TOPIC [-p PARTITION] [-K SEPARATOR] [-z none|lz4|zstd] [-v]\n"
+    "  consume TOPIC [-p PARTITION] [-o begin|end|OFFSET|@MS] [-e] [-c COUNT]\n"
+    "          [-f FORMAT]\n"
+    "  stat\n"
+    "options:\n"
+    "  -D DIR  the data folder\n"
+    "  -C      make the folder where there is none, as topic create does\n"
+    "  -V      print the version\n"
+    "  -h      print this\n"
+    "The manual is kraftlog(1).\n";
+
+/* ---- errors ------------------------------------------------------------ */
+
+/* One line in one write; what is not printable in it is made so. */
+static void tool_message(const char *format, va_list list)
+{
+    char line[2 * TOOL_TEXT] = "kraftlog: ";
+    size_t size = strlen(line);
+    ssize_t written;
+
+    vsnprintf(line + size, sizeof line - size - 1, format, list);
+    size = strlen(line);
+    for (size_t i = 0; i < size; i++)
+        if ((unsigned char)line[i] < ' ' || line[i] == 127)
+            line[i] = '?';
+    line[size++] = '\n';
+    /* There is nobody left to tell where this fails. */
+    written = write(STDERR_FILENO, line, size);
+    (void)written;
+}
+
+int tool_fail(const char *format, ...)
+{
+    va_list list;
+
+    va_start(list, format);
+    tool_message(format, list);
+    va_end(list);
+    return TOOL_FAILED;
+}
+
+int tool_misuse(const char *format, ...)
+{
+    char text[TOOL_TEXT];
+    va_list list;
+
+    va_start(list, format);
+    vsnprintf(text, sizeof text, format, list);
+    va_end(list);
+    tool_fail("%s (kraftlog -h lists the commands)", text);
+    return TOOL_USAGE;
+}
+
+int tool_fail_code(const char *what, int code, const char *text)
+{
+    const char *why = text && *text ? text : kl_strerror(code);
+
+    return tool_fail("%s: %s (%s)", what, why, kl_error_name(code));
+}
+
+int tool_fail_output(int error)
+{
+    /* Its reader has seen enough: the code says it, a message would not help.
+     */
+    if (error == EPIPE)
+        return TOOL_FAILED;
+    return tool_fail("standard output: %s", strerror(error));
+}
+
+int tool_finish_output(void)
+{
+    errno = 0;
+    if (fflush(stdout) == 0 && !ferror(stdout))
+        return TOOL_OK;
+    return tool_fail_output(errno ? errno : EIO);
+}
+
+/* ---- the command line -------------------------------------------------- */
+
+int tool_option(struct tool_args *args)
+{
+    for (;;) {
+        int before = optind;
+        int c = getopt(args->argc, args->argv, args->options);
+
+        if (c == ':')
+            tool_misuse("%s: -%c wants a value", args->command, optopt);
+        else if (c == '?')
+            tool_misuse("%s: no option -%c", args->command, optopt);
+        if (c != -1)
+            return c == ':' ? '?' : c;
+        if (optind >= args->argc)
+            return -1;
+        /* getopt has stopped at an operand, or gone over a "--", after which
+         * all are operands. */
+        do {
+            if (args->operand_count < TOOL_OPERANDS)
+                args->operands[args->operand_count] = args->argv[optind];
+            args->operand_count++;
+            optind++;
+        } while (optind - 1 > before && optind < args->argc);
+    }
+}
+
+int tool_operands(const struct tool_args *args, int min, int max,
+                  const char *wanted)
+{
+    if (args->operand_count >= min && args->operand_count <= max)
+        return TOOL_OK;
+    return tool_misuse("%s: %s operands, wanted: %s", args->command,
+                       args->operand_count < min ? "not enough" : "too many",
+                       wanted);
+}
+
+int tool_number(const char *text, int64_t min, int64_t max, int64_t *out)
+{
+    char *end;
+    long long v;
+
+    if (*text != '-' && (*text < '0' || *text > '9'))
+        return -1;
+    errno = 0;
+    v = strtoll(text, &end, 10);
+    if (errno || end == text || *end || v < min || v > max)
+        return -1;
+    *out = v;
+    return 0;
+}
+
+/* ---- the node ---------------------------------------------------------- */
+
+int tool_open(struct tool *t, int create)
+{
+    uint32_t flags = create || t->create ? KL_OPEN_CREATE : 0;
+    char text[TOOL_TEXT] = "";
+    int rc = kl_node_new(&t->node, NULL);
+
+    if (rc != KL_OK)
+        return tool_fail_code(t->dir, rc, NULL);
+    rc = kl_node_open(t->node, t->dir, flags);
+    if (rc == KL_OK)
+        rc = kl_node_start(t->node);
+    if (rc == KL_OK)
+        rc = kl_node_client(t->node, &t->client);
+    if (rc == KL_OK)
+        return TOOL_OK;
+    kl_node_errmsg(t->node, text, sizeof text);
+    if (rc == KL_ENOSTORE)
+        return tool_fail("%s: there is no log in this folder; 'topic create' "
+                         "or -C makes one (%s)",
+                         t->dir, kl_error_name(rc));
+    return tool_fail_code(t->dir, rc, text);
+}
+
+int tool_close(struct tool *t, int status)
+{
+    char text[TOOL_TEXT] = "";
+    int state = KL_NODE_NEW;
+    int rc;
+
+    kl_client_free(t->client);
+    if (t->node && kl_node_state(t->node, &state) == KL_OK &&
+        state != KL_NODE_NEW) {
+        rc = kl_node_stop(t->node, -1);
+        if (rc != KL_OK && status == TOOL_OK) {
+            kl_node_errmsg(t->node, text, sizeof text);
+            status = tool_fail_code(t->dir, rc, text);
+        }
+    }
+    kl_node_free(t->node);
+    return status;
+}
+
+int tool_finish(int begun, kl_op *op, const char *what)
+{
+    char text[TOOL_TEXT] = "";
+    int rc = begun;
+
+    if (rc == KL_OK)
+        rc = kl_op_wait(op, -1);
+    if (rc == KL_OK) {
+        rc = kl_op_code(op);
+        kl_op_errmsg(op, text, sizeof text);
+    }
+    kl_op_free(op);
+    return rc == KL_OK ? TOOL_OK : tool_fail_code(what, rc, text);
+}
+
+/* ---- stat -------------------------------------------------------------- */
+
+/* The counters move between the two calls, so the text may have grown. */
+static char *tool_stat_text(const kl_node *node, int *code)
+{
+    char *text = NULL;
+    size_t capacity = 0;
+    size_t size = 0;
+
+    for (;;) {
+        char *larger;
+
+        *code = kl_node_stats_json(node, text, capacity, &size);
+        if (*code == KL_OK && size < capacity)
+            return text;
+        capacity = 2 * size + 2;
+        larger = *code == KL_OK ? realloc(text, capacity) : NULL;
+        if (!larger) {
+            free(text);
+            if (*code == KL_OK)
+                *code = KL_ENOMEM;
+            return NULL;
+        }
+        text = larger;
+    }
+}
+
+int tool_stat(struct tool *t, int argc, char **argv)
+{
+    struct tool_args args = {argc, argv, "+:", "stat", {NULL}, 0};
+    char *text;
+    int status;
+    int rc;
+
+    if (tool_option(&args) != -1 || tool_operands(&args, 0, 0, "none"))
+        return TOOL_USAGE;
+    status = tool_open(t, 0);
+    if (status != TOOL_OK)
+        return status;
+    text = tool_stat_text(t->node, &rc);
+    if (!text)
+        return tool_fail_code("stat", rc, NULL);
+    json_print(text);
+    free(text);
+    return tool_finish_output();
+}
+
+/* ---- main -------------------------------------------------------------- */
+
+static int tool_run(struct tool *t, int argc, char **argv)
+{
+    static const struct
+    {
+        const char *name;
+        int (*run)(struct tool *, int, char **);
+    } commands[] = {
+        {"topic", tool_topic},
+        {"produce", tool_produce},
+        {"consume", tool_consume},
+        {"stat", tool_stat},
+    };
+    const char *name = argv[optind];
+
+    if (!name)
+        return tool_misuse("no command");
+    optind++;
+    for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++) {
+        if (strcmp(commands[i].name, name) != 0)
+            continue;
+        if (!t->dir)
+            return tool_misuse("-D DIR is missing before %s", name);
+        return tool_close(t, commands[i].run(t, argc, argv));
+    }
+    return tool_misuse("no command '%s'", name);
+}
+
+int main(int argc, char **argv)
+{
+    struct tool t = {0};
+    int c;
+
+    /* A reader that has gone is seen as a failed write. */
+    signal(SIGPIPE, SIG_IGN);
+    while ((c = getopt(argc, argv, "+:D:ChV")) != -1) {
+        switch (c) {
+        case 'D':
+            t.dir = optarg;
+            break;
+        case 'C':
+            t.create = 1;
+            break;
+        case 'h':
+            fputs(tool_help, stdout);
+            return tool_finish_output();
+        case 'V':
+            printf("kraftlog %s\n", kl_version_string());
+            return tool_finish_output();
+        case ':':
+            return tool_misuse("-%c wants a value", optopt);
+        default:
+            return tool_misuse("no option -%c", optopt);
+        }
+    }
+    return tool_run(&t, argc, argv);
+}
