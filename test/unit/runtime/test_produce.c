@@ -1,0 +1,193 @@
+/*
+ * Batches on their way into logs.
+ */
+#include "node_fixture.h"
+
+#include <check.h>
+#include <kraftlog/client.h>
+
+static struct node_fixture f;
+static struct kl_base_uuid topic;
+
+static void setup(void)
+{
+    node_fixture_init(&f);
+    node_fixture_set(&f, "store.pending.bytes", "64k");
+    node_fixture_open(&f);
+    topic = node_fixture_topic(&f, "t", 2, NULL, NULL);
+}
+
+static void teardown(void)
+{
+    node_fixture_deinit(&f);
+}
+
+static int produce_code(const struct kl_base_uuid *id, int32_t partition,
+                        struct kl_base_chunk *frame)
+{
+    struct node_fixture_produce p;
+
+    node_fixture_produce(&f, &p, id, partition, frame);
+    node_fixture_until(&f, p.done);
+    ck_assert_int_eq(p.done, 1);
+    ck_assert_ptr_null(p.base.frame);
+    return p.base.code;
+}
+
+START_TEST(produce_acknowledges_what_is_durable)
+{
+    struct node_fixture_produce p[3];
+
+    for (int i = 0; i < 3; i++)
+        node_fixture_produce(&f, &p[i], &topic, i == 2,
+                             node_fixture_frame(&f, &topic, i == 2, 4, 1, 0));
+    node_fixture_until(&f, p[0].done && p[1].done && p[2].done);
+    ck_assert_int_eq(p[0].base.base_offset, 0);
+    ck_assert_int_eq(p[1].base.base_offset, 4);
+    ck_assert_int_eq(p[2].base.base_offset, 0);
+    for (int i = 0; i < 3; i++) {
+        ck_assert_int_eq(p[i].base.code, 0);
+        ck_assert_int_eq(p[i].base.level, KL_LEVEL_DURABLE);
+        ck_assert_int_eq(p[i].base.leader_epoch, 0);
+    }
+}
+END_TEST
+
+START_TEST(produce_to_an_interval_log)
+{
+    struct kl_base_uuid fast =
+        node_fixture_topic(&f, "fast", 1, "flush", "interval");
+    struct node_fixture_produce p;
+
+    node_fixture_produce(&f, &p, &fast, 0,
+                         node_fixture_frame(&f, &fast, 0, 2, 1, 0));
+    node_fixture_until(&f, p.done);
+    ck_assert_int_eq(p.base.code, 0);
+    ck_assert_int_eq(p.base.level, KL_LEVEL_MEMORY);
+}
+END_TEST
+
+START_TEST(produce_to_nowhere)
+{
+    struct kl_base_uuid none = topic;
+
+    none.bytes[0] ^= 1;
+    ck_assert_int_eq(
+        produce_code(&none, 0, node_fixture_frame(&f, &none, 0, 1, 1, 0)),
+        KL_ENOTOPIC);
+    ck_assert_int_eq(
+        produce_code(&topic, 2, node_fixture_frame(&f, &topic, 2, 1, 1, 0)),
+        KL_ENOTOPIC);
+}
+END_TEST
+
+START_TEST(produce_a_frame_of_another_log)
+{
+    ck_assert_int_eq(
+        produce_code(&topic, 0, node_fixture_frame(&f, &topic, 1, 1, 1, 0)),
+        KL_EBATCH);
+}
+END_TEST
+
+START_TEST(produce_too_large)
+{
+    struct kl_base_uuid small =
+        node_fixture_topic(&f, "small", 1, "max.message.bytes", "4k");
+
+    ck_assert_int_eq(
+        produce_code(&small, 0, node_fixture_frame(&f, &small, 0, 1, 1, 5000)),
+        KL_ERECORDSIZE);
+    ck_assert_int_eq(
+        produce_code(&small, 0, node_fixture_frame(&f, &small, 0, 1, 1, 3000)),
+        0);
+}
+END_TEST
+
+/* More than the store takes: the rest waits, in order. */
+START_TEST(produce_waits_for_room)
+{
+    enum { COUNT = 40 };
+    static struct node_fixture_produce p[COUNT];
+
+    for (int i = 0; i < COUNT; i++)
+        node_fixture_produce(&f, &p[i], &topic, i % 2,
+                             node_fixture_frame(&f, &topic, i % 2, 1, 1, 9000));
+    for (int i = 0; i < COUNT; i++) {
+        node_fixture_until(&f, p[i].done);
+        ck_assert_int_eq(p[i].base.code, 0);
+        ck_assert_int_eq(p[i].base.base_offset, i / 2);
+    }
+}
+END_TEST
+
+static void produce_again(struct kl_runtime_node *n,
+                          struct kl_runtime_produce *p)
+{
+    struct node_fixture_produce *q = (struct node_fixture_produce *)p;
+
+    if (q->done++ < 3) {
+        p->frame = node_fixture_frame(&f, &topic, 0, 1, 1, 0);
+        kl_runtime_produce(n, p);
+    }
+}
+
+static struct node_fixture_produce again;
+
+static void again_run(struct kl_runtime_node *n, struct kl_runtime_request *r,
+                      int closed)
+{
+    (void)r;
+    (void)closed;
+    again.base.topic_id = topic;
+    again.base.frame = node_fixture_frame(&f, &topic, 0, 1, 1, 0);
+    again.base.done = produce_again;
+    kl_runtime_produce(n, &again.base);
+}
+
+/* A producer hands the next batch over when the one before is done, as it does
+ * while the node stops. */
+START_TEST(produce_inside_done)
+{
+    struct kl_runtime_request r = {.run = again_run};
+
+    again.done = 0;
+    kl_runtime_submit(f.n, &r);
+    ck_assert_int_eq(kl_runtime_stop(f.n, -1), 0);
+    ck_assert_int_eq(again.done, 4);
+    ck_assert_int_eq(again.base.code, 0);
+    ck_assert_int_eq(again.base.base_offset, 3);
+}
+END_TEST
+
+START_TEST(produce_to_a_deleted_topic)
+{
+    struct kl_runtime_wish wish = {.type = KL_RUNTIME_DELETE_TOPIC,
+                                   .topic = "t"};
+
+    ck_assert_int_eq(node_fixture_append(&f, &topic, 0, 1, 1), 0);
+    ck_assert_int_eq(node_fixture_code(&f, &wish), 0);
+    ck_assert_int_eq(
+        produce_code(&topic, 0, node_fixture_frame(&f, &topic, 0, 1, 1, 0)),
+        KL_ENOTOPIC);
+}
+END_TEST
+
+Suite *suite_runtime_produce(void);
+
+Suite *suite_runtime_produce(void)
+{
+    Suite *s = suite_create("runtime_produce");
+    TCase *t = tcase_create("produce");
+
+    tcase_add_checked_fixture(t, setup, teardown);
+    tcase_add_test(t, produce_acknowledges_what_is_durable);
+    tcase_add_test(t, produce_to_an_interval_log);
+    tcase_add_test(t, produce_to_nowhere);
+    tcase_add_test(t, produce_a_frame_of_another_log);
+    tcase_add_test(t, produce_too_large);
+    tcase_add_test(t, produce_waits_for_room);
+    tcase_add_test(t, produce_inside_done);
+    tcase_add_test(t, produce_to_a_deleted_topic);
+    suite_add_tcase(s, t);
+    return s;
+}
