@@ -76,7 +76,7 @@ END_TEST
 
 START_TEST(acknowledged_commands_survive_a_crash)
 {
-    char name[16];
+    char name[32];
 
     for (int i = 0; i < 5; i++) {
         (void)snprintf(name, sizeof name, "topic-%d", i);

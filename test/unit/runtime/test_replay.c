@@ -30,11 +30,11 @@ START_TEST(replay_gives_the_same_image)
     for (int i = 0; i < 40; i++) {
         struct kl_runtime_wish wish = {.type = KL_RUNTIME_DELETE_TOPIC,
                                        .topic = "gone"};
-        char name[16];
+        char name[32];
 
         (void)snprintf(name, sizeof name, "t%d", i);
         (void)node_fixture_topic(&f, name, 10, "segment.bytes", "1m");
-        (void)node_fixture_topic(&f, "gone", 300, NULL, NULL);
+        (void)node_fixture_topic(&f, "gone", 150, NULL, NULL);
         ck_assert_int_eq(node_fixture_code(&f, &wish), 0);
     }
     ck_assert_int_eq(kl_controller_encode(f.n->metadata.controller, &before),
