@@ -1,3 +1,6 @@
+/*
+ * The pool is a short array under a mutex: chunks are few and large.
+ */
 #include "api/api_pool.h"
 
 #include "os/thread.h"

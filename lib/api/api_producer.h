@@ -13,7 +13,6 @@
 #include "api/api_pool.h"
 #include "os/thread.h"
 #include "pubsub/pubsub.h"
-#include "runtime/op.h"
 #include "runtime/runtime.h"
 
 #include <kraftlog/producer.h>

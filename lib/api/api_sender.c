@@ -246,9 +246,7 @@ static void sender_drain(struct kl_producer *p, int closed)
         kl_os_mutex_unlock(&p->mutex);
         if (!b)
             return;
-        if (b->code != KL_OK)
-            sender_fail(p, b, b->code);
-        else if (closed)
+        if (closed)
             sender_fail(p, b, KL_ECLOSED);
         else
             sender_send(p, b);

@@ -348,7 +348,6 @@ static int pubsub_partition_open(struct kl_pubsub_accumulator *a,
     kl_batch_builder_use(&b->builder, chunk);
     b->partition = p;
     b->stage = KL_PUBSUB_OPEN;
-    b->code = KL_OK;
     b->charge = 0;
     b->sequence = ++a->sequence;
     b->linger_end_ns = now_ns + a->config.linger_ns;
@@ -518,9 +517,18 @@ struct kl_pubsub_batch *kl_pubsub_build_next(struct kl_pubsub_accumulator *a)
 void kl_pubsub_build(const struct kl_pubsub_accumulator *a,
                      struct kl_pubsub_batch *b)
 {
+    uint64_t seed = b->partition->seed;
+    int rc;
+
     KL_ASSERT(b->stage == KL_PUBSUB_CLOSED);
-    b->code = kl_batch_builder_finish(&b->builder, b->partition->seed,
-                                      a->config.attributes, &b->frame);
+    rc = kl_batch_builder_finish(&b->builder, seed, a->config.attributes,
+                                 &b->frame);
+    /* Without memory to compress in it goes as it is. */
+    if (rc != KL_OK)
+        rc = kl_batch_builder_finish(
+            &b->builder, seed,
+            (int16_t)(a->config.attributes & ~KL_BATCH_ATTR_CODEC), &b->frame);
+    KL_ASSERT(rc == KL_OK);
 }
 
 /* Sends what is at the head of the queue, as far as the window is open. */

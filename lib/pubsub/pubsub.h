@@ -103,7 +103,6 @@ struct kl_pubsub_batch
     size_t charge;     /* bytes counted in memory_used */
     uint64_t sequence; /* order of opening */
     int64_t linger_end_ns;
-    int code;             /* why it could not be built */
     int32_t record_count; /* once closed */
     enum kl_pubsub_stage stage;
     struct kl_batch_builder builder;
@@ -162,15 +161,13 @@ int kl_pubsub_accumulate(struct kl_pubsub_accumulator *a,
  * kl_pubsub_built the caller alone may touch its builder and frame, without
  * any lock. */
 struct kl_pubsub_batch *kl_pubsub_build_next(struct kl_pubsub_accumulator *a);
-/* Without the lock: compresses and seals the frame. A failure is kept in code
- * and answered in the batch's turn. */
+/* Without the lock: compresses and seals the frame. */
 void kl_pubsub_build(const struct kl_pubsub_accumulator *a,
                      struct kl_pubsub_batch *b);
 /* Gives it back: what may be sent now is moved to the outbox. */
 void kl_pubsub_built(struct kl_pubsub_accumulator *a,
                      struct kl_pubsub_batch *b);
-/* Takes the next batch to be sent, or NULL. One with a code is not sent but
- * finished with it. */
+/* Takes the next batch to be sent, or NULL. */
 struct kl_pubsub_batch *kl_pubsub_outbox_next(struct kl_pubsub_accumulator *a);
 /* A batch that was taken has its answer: others of its partition may follow.
  * The batch stays live until it is released. */

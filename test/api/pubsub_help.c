@@ -143,3 +143,31 @@ int help_finish(kl_op *op)
     kl_op_free(op);
     return code;
 }
+
+void help_check_values(struct help_node *h, const char *topic,
+                       int32_t partition, const char *prefix, int count)
+{
+    kl_consumer *c = help_consumer(h, NULL);
+    char want[64];
+    int i = 0;
+
+    ck_assert_int_eq(
+        kl_consumer_assign(c, topic, partition, KL_OFFSET_BEGIN, 0), KL_OK);
+    while (i < count) {
+        kl_event *e = help_poll_records(c);
+        const kl_record *r;
+
+        while (kl_event_next(e, &r) == KL_OK) {
+            size_t size;
+            const char *value = kl_record_value(r, &size);
+
+            snprintf(want, sizeof want, "%s-%d", prefix, i);
+            ck_assert_uint_eq(size, strlen(want));
+            ck_assert_mem_eq(value, want, size);
+            ck_assert_int_eq(kl_record_offset(r), i);
+            i++;
+        }
+        kl_event_free(e);
+    }
+    kl_consumer_free(c);
+}

@@ -35,6 +35,10 @@ int64_t help_send(kl_producer *p, const char *topic, int32_t partition,
 /* Sends `count` records whose values are "prefix-0", ... without waiting. */
 void help_send_many(kl_producer *p, const char *topic, int32_t partition,
                     const char *prefix, int count);
+/* Reads a partition from its beginning and checks that its records have the
+ * offsets 0 ... count - 1 and the values "prefix-0", ... in that order. */
+void help_check_values(struct help_node *h, const char *topic,
+                       int32_t partition, const char *prefix, int count);
 /* Polls until an event comes, whatever it is; fails the test otherwise. */
 kl_event *help_poll(kl_consumer *c);
 /* Polls until records come and skips other events. */

@@ -201,7 +201,9 @@ START_TEST(seek_everywhere)
     fill(_i, 1, 1000, NULL);
     c = help_consumer(&h, NULL);
     ck_assert_int_eq(kl_consumer_assign(c, "t", 0, KL_OFFSET_BEGIN, 0), KL_OK);
-    ck_assert_int_eq(kl_consumer_position(c, "t", 0, &offset), KL_EAGAIN);
+    /* Nobody has looked it up yet where only this thread could. */
+    if (_i == 0)
+        ck_assert_int_eq(kl_consumer_position(c, "t", 0, &offset), KL_EAGAIN);
     ck_assert_int_eq(next_offset(c), 0);
     for (i = 0; i < 50; i++) {
         int64_t want = i * 37 % 1000;

@@ -5,44 +5,9 @@
 #include "pubsub_help.h"
 
 #include <check.h>
-#include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 static struct help_node h;
-
-/* Reads a partition to its end and checks that values are "prefix-0", ... in
- * order. */
-static void check_values(const char *topic, int32_t partition,
-                         const char *prefix, int count)
-{
-    kl_consumer *c = help_consumer(&h, NULL);
-    char want[64];
-    int i = 0;
-
-    ck_assert_int_eq(
-        kl_consumer_assign(c, topic, partition, KL_OFFSET_BEGIN, 0), KL_OK);
-    while (i < count) {
-        kl_event *e = help_poll_records(c);
-        const kl_record *r;
-
-        while (kl_event_next(e, &r) == KL_OK) {
-            size_t size;
-            const char *value = kl_record_value(r, &size);
-
-            snprintf(want, sizeof want, "%s-%d", prefix, i);
-            ck_assert_uint_eq(size, strlen(want));
-            ck_assert_mem_eq(value, want, size);
-            ck_assert_int_eq(kl_record_offset(r), i);
-            i++;
-        }
-        kl_event_free(e);
-    }
-    kl_consumer_free(c);
-}
 
 /* ---- sending ----------------------------------------------------------- */
 
@@ -112,7 +77,7 @@ START_TEST(send_many_keeps_order)
     help_send_many(p, "t", 1, "value", 20000);
     ck_assert_int_eq(kl_producer_flush(p, HELP_WAIT_MS), KL_OK);
     ck_assert_uint_eq(kl_producer_buffered(p), 0);
-    check_values("t", 1, "value", 20000);
+    help_check_values(&h, "t", 1, "value", 20000);
     kl_producer_free(p);
     help_close(&h);
 }
@@ -129,7 +94,7 @@ START_TEST(send_keeps_order_when_memory_is_short)
     p = help_producer(&h, tight);
     help_send_many(p, "t", 0, "tight", 30000);
     ck_assert_int_eq(kl_producer_flush(p, HELP_WAIT_MS), KL_OK);
-    check_values("t", 0, "tight", 30000);
+    help_check_values(&h, "t", 0, "tight", 30000);
     kl_producer_free(p);
     help_close(&h);
 }
@@ -287,7 +252,7 @@ START_TEST(send_compressed)
         help_send_many(p, codecs[i], 0, "again and again and again", 5000);
         ck_assert_int_eq(kl_producer_flush(p, HELP_WAIT_MS), KL_OK);
         kl_producer_free(p);
-        check_values(codecs[i], 0, "again and again and again", 5000);
+        help_check_values(&h, codecs[i], 0, "again and again and again", 5000);
     }
     help_close(&h);
 }
@@ -358,192 +323,6 @@ START_TEST(send_record_with_headers)
     kl_consumer_free(c);
     kl_producer_free(p);
     help_close(&h);
-}
-END_TEST
-
-/* ---- bulk -------------------------------------------------------------- */
-
-enum { BULK = 3000 };
-
-struct bulk
-{
-    const void *values[BULK];
-    uint64_t sizes[BULK];
-    int64_t timestamps[BULK];
-    char texts[BULK][32];
-};
-
-static struct bulk *bulk_make(void)
-{
-    struct bulk *b = calloc(1, sizeof *b);
-    int i;
-
-    ck_assert_ptr_nonnull(b);
-    for (i = 0; i < BULK; i++) {
-        snprintf(b->texts[i], sizeof b->texts[i], "bulk-%d", i);
-        b->values[i] = b->texts[i];
-        b->sizes[i] = strlen(b->texts[i]);
-        b->timestamps[i] = 1000 + i;
-    }
-    return b;
-}
-
-START_TEST(send_bulk_one_partition)
-{
-    struct bulk *b = bulk_make();
-    kl_producer *p;
-    const int32_t *partitions;
-    const int64_t *offsets;
-    size_t accepted;
-    size_t count;
-    kl_op *op;
-    int i;
-
-    help_open(&h, _i);
-    help_topic(&h, "t", 2, NULL);
-    p = help_producer(&h, NULL);
-    ck_assert_int_eq(kl_producer_send_bulk(p, "t", 1, NULL, NULL, b->values,
-                                           b->sizes, b->timestamps, BULK, 0,
-                                           &accepted, &op),
-                     KL_OK);
-    ck_assert_uint_eq(accepted, BULK);
-    ck_assert_int_eq(kl_op_wait(op, HELP_WAIT_MS), KL_OK);
-    ck_assert_int_eq(kl_op_code(op), KL_OK);
-    ck_assert_int_eq(kl_op_partitions(op, &partitions, &count), KL_OK);
-    ck_assert_uint_eq(count, BULK);
-    ck_assert_int_eq(kl_op_offsets(op, &offsets, &count), KL_OK);
-    ck_assert_uint_eq(count, BULK);
-    for (i = 0; i < BULK; i++) {
-        ck_assert_int_eq(partitions[i], 1);
-        ck_assert_int_eq(offsets[i], i);
-    }
-    kl_op_free(op);
-    check_values("t", 1, "bulk", BULK);
-    kl_producer_free(p);
-    help_close(&h);
-    free(b);
-}
-END_TEST
-
-START_TEST(send_bulk_by_key)
-{
-    struct bulk *b = bulk_make();
-    const int32_t *partitions;
-    const int64_t *offsets;
-    int64_t next[5] = {0};
-    kl_producer *p;
-    size_t count;
-    kl_op *op;
-    int i;
-
-    help_open(&h, _i);
-    help_topic(&h, "t", 5, NULL);
-    p = help_producer(&h, NULL);
-    b->values[7] = NULL;
-    ck_assert_int_eq(kl_producer_send_bulk(p, "t", KL_PARTITION_ANY, b->values,
-                                           b->sizes, NULL, NULL, NULL, BULK, 0,
-                                           NULL, &op),
-                     KL_OK);
-    ck_assert_int_eq(kl_op_wait(op, HELP_WAIT_MS), KL_OK);
-    ck_assert_int_eq(kl_op_code(op), KL_OK);
-    ck_assert_int_eq(kl_op_partitions(op, &partitions, &count), KL_OK);
-    ck_assert_int_eq(kl_op_offsets(op, &offsets, &count), KL_OK);
-    ck_assert_uint_eq(count, BULK);
-    for (i = 0; i < BULK; i++) {
-        ck_assert_int_ge(partitions[i], 0);
-        ck_assert_int_lt(partitions[i], 5);
-        ck_assert_int_eq(offsets[i], next[partitions[i]]);
-        next[partitions[i]]++;
-    }
-    for (i = 0; i < 5; i++)
-        ck_assert_int_gt(next[i], BULK / 10);
-    kl_op_free(op);
-    kl_producer_free(p);
-    help_close(&h);
-    free(b);
-}
-END_TEST
-
-START_TEST(send_bulk_accepts_a_part)
-{
-    static const char *const tight[] = {"buffer.memory", "64k", NULL};
-    struct bulk *b = bulk_make();
-    size_t accepted = 0;
-    size_t sum = 0;
-    kl_producer *p;
-    int turns = 0;
-
-    help_open(&h, 0);
-    help_topic(&h, "t", 1, NULL);
-    p = help_producer(&h, tight);
-    while (sum < BULK) {
-        const int64_t *offsets;
-        size_t count;
-        kl_op *op;
-        int rc = kl_producer_send_bulk(p, "t", 0, NULL, NULL, b->values + sum,
-                                       b->sizes + sum, NULL, BULK - sum, 0,
-                                       &accepted, &op);
-
-        turns++;
-        ck_assert(rc == KL_OK || rc == KL_EAGAIN);
-        ck_assert_int_eq(rc == KL_OK, accepted == BULK - sum);
-        if (accepted == 0) {
-            ck_assert_ptr_null(op);
-            ck_assert_int_eq(kl_producer_wait(p, HELP_WAIT_MS), KL_OK);
-            continue;
-        }
-        ck_assert_int_eq(kl_op_wait(op, HELP_WAIT_MS), KL_OK);
-        ck_assert_int_eq(kl_op_code(op), KL_OK);
-        ck_assert_int_eq(kl_op_offsets(op, &offsets, &count), KL_OK);
-        ck_assert_uint_eq(count, accepted);
-        ck_assert_int_eq(offsets[0], (int64_t)sum);
-        ck_assert_int_eq(offsets[count - 1], (int64_t)(sum + count - 1));
-        kl_op_free(op);
-        sum += accepted;
-    }
-    ck_assert_int_gt(turns, 1);
-    check_values("t", 0, "bulk", BULK);
-    kl_producer_free(p);
-    help_close(&h);
-    free(b);
-}
-END_TEST
-
-START_TEST(send_bulk_stops_at_a_bad_row)
-{
-    struct bulk *b = bulk_make();
-    size_t accepted;
-    kl_producer *p;
-    kl_op *op;
-
-    help_open(&h, _i);
-    help_topic(&h, "t", 1, NULL);
-    p = help_producer(&h, NULL);
-    b->timestamps[10] = -5;
-    ck_assert_int_eq(kl_producer_send_bulk(p, "t", 0, NULL, NULL, b->values,
-                                           b->sizes, b->timestamps, BULK, 0,
-                                           &accepted, &op),
-                     KL_EINVAL);
-    ck_assert_uint_eq(accepted, 10);
-    ck_assert_int_eq(help_finish(op), KL_OK);
-    b->sizes[0] = UINT64_MAX;
-    ck_assert_int_eq(kl_producer_send_bulk(p, "t", 0, NULL, NULL, b->values,
-                                           b->sizes, NULL, BULK, 0, &accepted,
-                                           &op),
-                     KL_ERECORDSIZE);
-    ck_assert_uint_eq(accepted, 0);
-    ck_assert_ptr_null(op);
-    ck_assert_int_eq(kl_producer_send_bulk(p, "t", 0, NULL, NULL, NULL, NULL,
-                                           NULL, 0, 0, &accepted, &op),
-                     KL_OK);
-    ck_assert_ptr_null(op);
-    ck_assert_int_eq(kl_producer_send_bulk(p, "no", 0, NULL, NULL, NULL, NULL,
-                                           NULL, 1, 0, &accepted, NULL),
-                     KL_ENOTOPIC);
-    ck_assert_int_eq(kl_producer_flush(p, HELP_WAIT_MS), KL_OK);
-    kl_producer_free(p);
-    help_close(&h);
-    free(b);
 }
 END_TEST
 
@@ -618,237 +397,6 @@ START_TEST(flush_tells_what_failed)
     ck_assert_int_eq(kl_producer_errmsg(p, text, sizeof text), KL_OK);
     ck_assert_ptr_nonnull(strstr(text, "t-0"));
     ck_assert_int_eq(kl_producer_flush(p, HELP_WAIT_MS), KL_OK);
-    kl_producer_free(p);
-    help_close(&h);
-}
-END_TEST
-
-/* ---- threads ----------------------------------------------------------- */
-
-enum { THREADS = 4, PER_THREAD = 5000 };
-
-struct sender
-{
-    pthread_t thread;
-    kl_producer *producer;
-    int number;
-};
-
-static void *sender_main(void *arg)
-{
-    struct sender *s = arg;
-    int i;
-
-    for (i = 0; i < PER_THREAD; i++) {
-        int32_t value[2] = {s->number, i};
-        int rc;
-
-        while ((rc = kl_producer_send(s->producer, "t", 0, NULL, 0, value,
-                                      sizeof value, KL_TIMESTAMP_NOW, 0,
-                                      NULL)) == KL_EAGAIN)
-            if (kl_producer_wait(s->producer, HELP_WAIT_MS) != KL_OK)
-                return s;
-        if (rc != KL_OK)
-            return s;
-    }
-    return NULL;
-}
-
-/* Records of each thread keep their order, whoever builds the batches. */
-START_TEST(send_from_threads)
-{
-    static const char *const small[] = {"batch.size", "2k", "buffer.memory",
-                                        "128k", NULL};
-    struct sender senders[THREADS];
-    int next[THREADS] = {0};
-    kl_producer *p;
-    kl_consumer *c;
-    int count = 0;
-    int i;
-
-    help_open(&h, 1);
-    help_topic(&h, "t", 1, NULL);
-    p = help_producer(&h, small);
-    for (i = 0; i < THREADS; i++) {
-        senders[i].producer = p;
-        senders[i].number = i;
-        ck_assert_int_eq(
-            pthread_create(&senders[i].thread, NULL, sender_main, &senders[i]),
-            0);
-    }
-    for (i = 0; i < THREADS; i++) {
-        void *failed;
-
-        ck_assert_int_eq(pthread_join(senders[i].thread, &failed), 0);
-        ck_assert_ptr_null(failed);
-    }
-    ck_assert_int_eq(kl_producer_flush(p, HELP_WAIT_MS), KL_OK);
-    c = help_consumer(&h, NULL);
-    ck_assert_int_eq(kl_consumer_assign(c, "t", 0, 0, 0), KL_OK);
-    while (count < THREADS * PER_THREAD) {
-        kl_event *e = help_poll_records(c);
-        const kl_record *r;
-
-        while (kl_event_next(e, &r) == KL_OK) {
-            int32_t value[2];
-
-            memcpy(value, kl_record_value(r, NULL), sizeof value);
-            ck_assert_int_eq(value[1], next[value[0]]);
-            next[value[0]]++;
-            count++;
-        }
-        kl_event_free(e);
-    }
-    kl_consumer_free(c);
-    kl_producer_free(p);
-    help_close(&h);
-}
-END_TEST
-
-static void callback_flush(kl_op *op, void *user)
-{
-    kl_producer *p = user;
-
-    (void)op;
-    ck_assert_int_eq(kl_producer_send(p, "t", 0, NULL, 0, "x", 1, 0, 0, NULL),
-                     KL_OK);
-    ck_assert_int_eq(kl_producer_flush(p, HELP_WAIT_MS), KL_EREENTRY);
-}
-
-START_TEST(flush_inside_a_callback)
-{
-    kl_producer *p;
-    kl_op *op;
-
-    help_open(&h, 0);
-    help_topic(&h, "t", 1, NULL);
-    p = help_producer(&h, NULL);
-    ck_assert_int_eq(kl_producer_send(p, "t", 0, NULL, 0, "v", 1, 0, 0, &op),
-                     KL_OK);
-    ck_assert_int_eq(kl_op_set_callback(op, callback_flush, p), KL_OK);
-    ck_assert_int_eq(help_finish(op), KL_OK);
-    ck_assert_int_eq(kl_producer_flush(p, HELP_WAIT_MS), KL_OK);
-    ck_assert_int_eq(help_send(p, "t", 0, "y"), 2);
-    kl_producer_free(p);
-    help_close(&h);
-}
-END_TEST
-
-/* ---- the end ----------------------------------------------------------- */
-
-START_TEST(free_drops_what_was_not_sent)
-{
-    static const char *const linger[] = {"linger.ms", "900000", NULL};
-    kl_producer *p;
-    kl_op *op[2];
-    int code;
-
-    help_open(&h, _i);
-    help_topic(&h, "t", 2, NULL);
-    p = help_producer(&h, linger);
-    ck_assert_int_eq(kl_producer_send(p, "t", 0, NULL, 0, "a", 1, 0, 0, &op[0]),
-                     KL_OK);
-    kl_producer_free(p);
-    ck_assert_int_eq(help_finish(op[0]), KL_ECLOSED);
-    /* Handed over at once: it is written all the same, or dropped where the
-     * owner has not seen it. */
-    p = help_producer(&h, NULL);
-    ck_assert_int_eq(kl_producer_send(p, "t", 1, NULL, 0, "a", 1, 0, 0, &op[0]),
-                     KL_OK);
-    ck_assert_int_eq(kl_producer_send(p, "t", 1, NULL, 0, "b", 1, 0, 0, &op[1]),
-                     KL_OK);
-    kl_producer_free(p);
-    code = help_finish(op[0]);
-    ck_assert(code == KL_OK || code == KL_ECLOSED);
-    code = help_finish(op[1]);
-    ck_assert(code == KL_OK || code == KL_ECLOSED);
-    kl_producer_free(NULL);
-    help_close(&h);
-}
-END_TEST
-
-START_TEST(node_first_then_producer)
-{
-    static const char *const linger[] = {"linger.ms", "900000", NULL};
-    kl_producer *p;
-    kl_producer *q;
-    kl_producer *late;
-    kl_op *op[3];
-    int i;
-
-    help_open(&h, _i);
-    help_topic(&h, "t", 1, NULL);
-    p = help_producer(&h, linger);
-    q = help_producer(&h, NULL);
-    ck_assert_int_eq(kl_producer_send(p, "t", 0, NULL, 0, "a", 1, 0, 0, &op[0]),
-                     KL_OK);
-    ck_assert_int_eq(kl_producer_send(q, "t", 0, NULL, 0, "b", 1, 0, 0, &op[1]),
-                     KL_OK);
-    ck_assert_int_eq(kl_producer_send(q, "t", 0, NULL, 0, "c", 1, 0, 0, &op[2]),
-                     KL_OK);
-    kl_node_free(h.node); /* a crash stop */
-    h.node = NULL;
-    ck_assert_int_eq(kl_producer_send(p, "t", 0, NULL, 0, "d", 1, 0, 0, NULL),
-                     KL_ECLOSED);
-    ck_assert_int_eq(kl_producer_flush(p, 0), KL_ECLOSED);
-    ck_assert_int_eq(kl_producer_wait(p, 0), KL_ECLOSED);
-    ck_assert_int_eq(kl_producer_new(&late, h.client, NULL), KL_ECLOSED);
-    ck_assert_ptr_null(late);
-    kl_client_free(h.client);
-    h.client = NULL;
-    kl_producer_free(q);
-    kl_producer_free(p);
-    for (i = 0; i < 3; i++) {
-        ck_assert_int_eq(kl_op_done(op[i]), 1);
-        ck_assert_int_ne(kl_op_code(op[i]), KL_EAGAIN);
-        if (i == 0)
-            ck_assert_int_eq(kl_op_code(op[i]), KL_ECLOSED);
-        kl_op_free(op[i]);
-    }
-    help_close(&h);
-}
-END_TEST
-
-START_TEST(stop_then_free)
-{
-    kl_producer *p;
-
-    help_open(&h, _i);
-    help_topic(&h, "t", 1, NULL);
-    p = help_producer(&h, NULL);
-    ck_assert_int_eq(help_send(p, "t", 0, "a"), 0);
-    ck_assert_int_eq(kl_node_stop(h.node, HELP_WAIT_MS), KL_OK);
-    ck_assert_int_eq(kl_producer_send(p, "t", 0, NULL, 0, "b", 1, 0, 0, NULL),
-                     KL_ECLOSED);
-    kl_producer_free(p);
-    help_close(&h);
-}
-END_TEST
-
-START_TEST(fork_refuses_in_the_child)
-{
-    kl_producer *p;
-    pid_t pid;
-    int status;
-
-    help_open(&h, 1);
-    help_topic(&h, "t", 1, NULL);
-    p = help_producer(&h, NULL);
-    ck_assert_int_eq(help_send(p, "t", 0, "a"), 0);
-    pid = fork();
-    ck_assert_int_ge(pid, 0);
-    if (pid == 0) {
-        int ok = kl_producer_send(p, "t", 0, NULL, 0, "b", 1, 0, 0, NULL) ==
-                     KL_EFORK &&
-                 kl_producer_flush(p, -1) == KL_EFORK &&
-                 kl_producer_wait(p, -1) == KL_EFORK;
-
-        kl_producer_free(p);
-        _exit(ok ? 0 : 1);
-    }
-    ck_assert_int_eq(waitpid(pid, &status, 0), pid);
-    ck_assert_int_eq(status, 0);
-    ck_assert_int_eq(help_send(p, "t", 0, "c"), 1);
     kl_producer_free(p);
     help_close(&h);
 }
@@ -939,19 +487,9 @@ Suite *suite_api_producer(void)
     tcase_add_loop_test(tc, send_by_key_and_round_robin, 0, 2);
     tcase_add_test(tc, send_compressed);
     tcase_add_loop_test(tc, send_record_with_headers, 0, 2);
-    tcase_add_loop_test(tc, send_bulk_one_partition, 0, 2);
-    tcase_add_loop_test(tc, send_bulk_by_key, 0, 2);
-    tcase_add_test(tc, send_bulk_accepts_a_part);
-    tcase_add_loop_test(tc, send_bulk_stops_at_a_bad_row, 0, 2);
     tcase_add_loop_test(tc, send_to_unknown_topics, 0, 2);
     tcase_add_loop_test(tc, send_to_a_topic_made_again, 0, 2);
     tcase_add_loop_test(tc, flush_tells_what_failed, 0, 2);
-    tcase_add_test(tc, send_from_threads);
-    tcase_add_test(tc, flush_inside_a_callback);
-    tcase_add_loop_test(tc, free_drops_what_was_not_sent, 0, 2);
-    tcase_add_loop_test(tc, node_first_then_producer, 0, 2);
-    tcase_add_loop_test(tc, stop_then_free, 0, 2);
-    tcase_add_test(tc, fork_refuses_in_the_child);
     tcase_add_test(tc, misuse_of_arguments);
     tcase_set_timeout(tc, 60);
     suite_add_tcase(suite, tc);
