@@ -175,9 +175,12 @@ def key_list():
 
 def check_keys(write):
     text = read(KEYS)
-    before, _, rest = text.partition(KEYS_BEGIN + "\n")
-    listed, _, after = rest.partition("\n" + KEYS_END)
-    wanted = key_list()
+    before, begin, rest = text.partition(KEYS_BEGIN + "\n")
+    listed, end, after = rest.partition(KEYS_END)
+    wanted = key_list() + "\n"
+    if not begin or not end:
+        report(KEYS, "no marks around the list of keys")
+        return
     if listed == wanted:
         return
     if not write:
@@ -185,7 +188,7 @@ def check_keys(write):
                "test/lint/man.py --write makes them anew")
         return
     with open(KEYS, "w", encoding="utf-8") as f:
-        f.write(before + KEYS_BEGIN + "\n" + wanted + "\n" + KEYS_END + after)
+        f.write(before + KEYS_BEGIN + "\n" + wanted + KEYS_END + after)
 
 
 # ---- errors ----------------------------------------------------------------
