@@ -137,16 +137,23 @@ static void checkpoint_log(const struct kl_store_log *log,
     checkpoint_files(log, out);
 }
 
-/* True while durable entries of the log are not formed into a job. */
+/* True while durable entries of the log are not formed into a job. Of an
+ * interval log only truncations count, manifests included: its slot says what
+ * is synced. */
 static int checkpoint_must_wait(const struct kl_store_log *log)
 {
+    int interval = log->flush == KL_STORE_FLUSH_INTERVAL;
     const struct kl_store_entry *e;
 
-    if (log->flush == KL_STORE_FLUSH_INTERVAL)
-        return 0;
+    if (interval && log->manifest_dirty)
+        return 1;
     for (const struct kl_base_list *l = log->pending.next; l != &log->pending;
          l = l->next) {
         e = KL_BASE_CONTAINER(l, struct kl_store_entry, order);
+        if (interval && e->type != KL_STORE_ENTRY_TRUNCATE)
+            continue;
+        if (interval && e->state == KL_STORE_ENTRY_WRITING)
+            return 1;
         if (e->state != KL_STORE_ENTRY_WRITING)
             return e->state == KL_STORE_ENTRY_DURABLE;
     }
@@ -213,6 +220,9 @@ static void checkpoint_patch(struct kl_store_log *log)
     kl_base_cursor_init(&cursor, data, c->slot.size - log->slot_at);
     kl_store_slot_next(&cursor, &record);
     checkpoint_files(log, &record);
+    if (log->flush == KL_STORE_FLUSH_INTERVAL && record.leo > log->synced_leo)
+        record.leo =
+            log->synced_leo < record.start ? record.start : log->synced_leo;
     kl_store_slot_patch(&c->slot, log->slot_at, &record);
     log->slot_at = 0;
     c->waiting--;
@@ -220,7 +230,8 @@ static void checkpoint_patch(struct kl_store_log *log)
 
 void kl_store_checkpoint_capture(struct kl_store_log *log, uint64_t sequence)
 {
-    if (log->slot_at && sequence >= log->store->checkpoint->position.sequence)
+    if (log->slot_at && log->flush == KL_STORE_FLUSH_COMMIT &&
+        sequence >= log->store->checkpoint->position.sequence)
         checkpoint_patch(log);
 }
 
@@ -228,9 +239,11 @@ void kl_store_checkpoint_settled(struct kl_store_log *log)
 {
     const struct kl_store_entry *e;
 
-    if (!log->slot_at)
+    if (!log->slot_at ||
+        (log->flush == KL_STORE_FLUSH_INTERVAL && checkpoint_must_wait(log)))
         return;
-    if (!kl_base_list_is_empty(&log->pending)) {
+    if (log->flush == KL_STORE_FLUSH_COMMIT &&
+        !kl_base_list_is_empty(&log->pending)) {
         e = KL_BASE_CONTAINER(log->pending.next, struct kl_store_entry, order);
         if (e->state == KL_STORE_ENTRY_DURABLE &&
             e->sequence < log->store->checkpoint->position.sequence)
@@ -271,7 +284,8 @@ static int checkpoint_collect_folder(struct kl_store *s,
     struct kl_store_checkpoint *c = s->checkpoint;
     struct kl_store_checkpoint_folder *folder;
 
-    if (!log->manifest_dirty && !log->folder_dirty)
+    if (log->flush == KL_STORE_FLUSH_INTERVAL ||
+        (!log->manifest_dirty && !log->folder_dirty))
         return 0;
     if (kl_base_reserve(&s->alloc, (void **)&c->folders, &c->folder_capacity,
                         c->folder_count + 1, sizeof *c->folders))

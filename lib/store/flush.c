@@ -34,6 +34,12 @@ void kl_store_flush_soon(struct kl_store_log *log)
     flush_list(log, log->store->now_ns);
 }
 
+/* While a truncation is on its way, offsets and files do not agree. */
+static int flush_is_possible(const struct kl_store_log *log)
+{
+    return !log->busy && log->applied_truncation == log->truncation;
+}
+
 static void flush_job_run(struct kl_os_job *job)
 {
     struct kl_store_flush_job *f =
@@ -69,6 +75,8 @@ static void flush_job_done(struct kl_os_job *job)
     if (f->code == 0 && f->truncation == log->truncation) {
         log->synced_leo = f->end;
         log->synced_active = f->active;
+    } else if (!log->deleted) {
+        kl_store_flush_soon(log); /* cut meanwhile: once more */
     }
     kl_store_log_unref(log);
 }
@@ -105,7 +113,7 @@ static int flush_reserve(struct kl_store *s, size_t count)
 static void flush_log(struct kl_store *s, struct kl_store_log *log)
 {
     struct kl_store_flush_job *f = &s->flush;
-    struct kl_store_segment *seg, *active = kl_store_files_active(log);
+    struct kl_store_segment *seg;
 
     if (!log->files || flush_reserve(s, log->files->count))
         return;
@@ -125,8 +133,9 @@ static void flush_log(struct kl_store *s, struct kl_store_log *log)
     log->refs++;
     f->end = log->durable_leo;
     f->truncation = log->truncation;
-    if (active)
-        f->active = active->info;
+    f->active.base = -1;
+    if (log->files->count > 0)
+        f->active = log->files->items[log->files->count - 1]->info;
     f->busy = 1;
     f->job.run = flush_job_run;
     f->job.done = flush_job_done;
@@ -142,7 +151,8 @@ void kl_store_flush_turn(struct kl_store *s)
         return;
     for (l = s->flushes.next; l != &s->flushes; l = l->next) {
         log = KL_BASE_CONTAINER(l, struct kl_store_log, flush_link);
-        if (log->busy || (!s->stopping && log->flush_due_ns > s->now_ns))
+        if (!flush_is_possible(log) ||
+            (!s->stopping && log->flush_due_ns > s->now_ns))
             continue;
         flush_log(s, log);
         return;
@@ -166,7 +176,7 @@ int64_t kl_store_flush_deadline(const struct kl_store *s)
         const struct kl_store_log *log =
             KL_BASE_CONTAINER(l, struct kl_store_log, flush_link);
 
-        if (!log->busy && log->flush_due_ns < at)
+        if (flush_is_possible(log) && log->flush_due_ns < at)
             at = log->flush_due_ns;
     }
     return at;

@@ -109,7 +109,7 @@ static int interval_segments(struct interval_walk *w)
 {
     struct kl_store_log *log = w->log;
     struct kl_store_manifest *m = &w->manifest;
-    int64_t expected = log->synced_leo;
+    int64_t expected = log->synced_active.end;
     int rc = 1;
 
     w->last = log->synced_active;
@@ -122,8 +122,12 @@ static int interval_segments(struct interval_walk *w)
             w->kept = i + 1;
             continue;
         }
+        /* The first one may follow on what was deleted meanwhile; any other
+         * gap ends the log. */
+        if (!is_synced && i == 0)
+            expected = info->base;
         if (!is_synced && info->base != expected)
-            break; /* a gap: what follows belongs to nothing */
+            break;
         rc = interval_segment(
             w, info, is_synced ? log->synced_active.size : KL_STORE_BLOCK,
             expected);
@@ -169,6 +173,32 @@ static int interval_manifest(struct interval_walk *w)
     return rc;
 }
 
+/* The epochs that slot and WAL state are those of the log's end; the frames
+ * being walked come before some of them. */
+static int interval_walk_epochs(struct interval_walk *w)
+{
+    struct kl_store_log *log = w->log;
+    const struct kl_base_alloc *alloc = &log->store->alloc;
+    struct kl_batch_epochs stated = log->epochs;
+    struct kl_batch_epoch *e;
+    int rc = 0;
+
+    kl_batch_epochs_init(&log->epochs);
+    for (e = stated.items; rc == 0 && e < stated.items + stated.count; e++)
+        if (e->start < log->synced_leo)
+            rc =
+                kl_batch_epochs_append(&log->epochs, alloc, e->epoch, e->start);
+    if (rc == 0)
+        rc = interval_segments(w);
+    for (e = stated.items; rc == 0 && e < stated.items + stated.count; e++)
+        if (e->start <= w->last.end &&
+            e->epoch > kl_batch_epochs_last(&log->epochs))
+            rc =
+                kl_batch_epochs_append(&log->epochs, alloc, e->epoch, e->start);
+    kl_batch_epochs_deinit(&stated, alloc);
+    return rc == KL_EINVAL ? KL_ECORRUPT : rc;
+}
+
 static void interval_install(struct interval_walk *w)
 {
     struct kl_store_log *log = w->log;
@@ -183,24 +213,59 @@ static void interval_install(struct interval_walk *w)
     kl_batch_epochs_truncate(&log->epochs, log->leo + 1);
 }
 
-int kl_store_interval_recover(struct kl_store_log *log, int64_t cut,
-                              uint32_t truncation, struct kl_base_error *error)
+/* What the slot says was synced above a truncation that came after it is void,
+ * whether the manifest has seen the truncation or not, and so is what it says
+ * of a segment that the manifest does not have any more: the walk starts with
+ * the segment that was cut, those before it are synced and whole. */
+static void interval_distrust(struct interval_walk *w, int64_t cut)
 {
-    struct interval_walk w = {.log = log, .cut = INT64_MAX};
+    struct kl_store_log *log = w->log;
+    struct kl_store_segment_info *synced = &log->synced_active;
+    int64_t below = cut < log->synced_leo ? cut : log->synced_leo;
+    int listed = synced->base < 0;
+
+    for (uint32_t i = 0; i < w->manifest.count; i++)
+        listed |= w->manifest.segments[i].base == synced->base;
+    if (cut >= log->synced_leo && listed)
+        return;
+    synced->base = -1;
+    synced->end = 0;
+    for (uint32_t i = 0; i < w->manifest.count; i++) {
+        if (w->manifest.segments[i].base >= below)
+            break;
+        *synced = w->manifest.segments[i];
+        synced->end = synced->base;
+        synced->size = KL_STORE_BLOCK;
+    }
+    log->synced_leo = synced->end;
+}
+
+/* The lowest offset of the truncations with a count above this one. */
+static int64_t interval_lowest(const struct kl_store_replay *r, uint32_t above)
+{
+    int64_t lowest = INT64_MAX;
+
+    for (size_t i = 0; r && i < r->count; i++)
+        if (r->frames[i].size > above && r->frames[i].base < lowest)
+            lowest = r->frames[i].base;
+    return lowest;
+}
+
+int kl_store_interval_recover(struct kl_store_log *log,
+                              const struct kl_store_replay *r,
+                              struct kl_base_error *error)
+{
+    struct interval_walk w = {.log = log};
     char path[KL_STORE_PATH_MAX];
     int rc = kl_store_load_manifest(log, &w.manifest);
 
     if (rc == KL_ENOENT)
         rc = 0; /* no segment was ever begun */
-    else if (rc == 0 && w.manifest.truncation < truncation)
-        w.cut = cut;
-    if (rc == 0 && w.cut < log->synced_leo) {
-        /* Cut below what was synced: walk all of it again. */
-        log->synced_leo = w.manifest.count ? w.manifest.segments[0].base : 0;
-        log->synced_active.base = -1;
+    w.cut = interval_lowest(r, w.manifest.truncation);
+    if (rc == 0) {
+        interval_distrust(&w, interval_lowest(r, 0));
+        rc = interval_walk_epochs(&w);
     }
-    if (rc == 0)
-        rc = interval_segments(&w);
     if (rc == 0 && w.manifest.count > 0)
         rc = interval_manifest(&w);
     if (rc == 0)

@@ -140,6 +140,13 @@ static int load_install(struct load_job *load)
             break;
         seg->synced_size = info.size;
         seg->sealed = !is_active;
+        /* A truncated interval log had sealed its last segment: it goes on in
+         * another one. */
+        if (is_active && m->segments[i].end >= 0 &&
+            log->flush == KL_STORE_FLUSH_INTERVAL) {
+            seg->sealed = 1;
+            log->bytes += info.size - KL_STORE_BLOCK;
+        }
         seg->index_blocks = is_active ? load->index_blocks : UINT32_MAX;
         seg->next_index_blocks = load->index_blocks;
     }

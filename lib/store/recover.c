@@ -32,6 +32,7 @@ static int recover_add_log(struct kl_store *s, struct kl_base_cursor *c)
     log->exists = 1;
     log->instance = record.instance;
     log->truncation = log->durable_truncation = record.truncation;
+    log->applied_truncation = record.truncation;
     log->start = log->durable_start = record.start;
     log->leo = log->durable_leo = log->synced_leo = record.leo;
     log->bytes = record.bytes;
@@ -237,8 +238,7 @@ static int recover_intervals(struct recover *r)
         struct kl_store_replay *plan = log->user;
 
         if (log->flush == KL_STORE_FLUSH_INTERVAL && !clean)
-            rc = kl_store_interval_recover(log, plan ? plan->cut : INT64_MAX,
-                                           log->truncation, r->error);
+            rc = kl_store_interval_recover(log, plan, r->error);
     }
     return rc;
 }

@@ -99,7 +99,7 @@ static struct kl_store_replay *plan_of(struct recover *r,
     if (!plan)
         return NULL;
     plan->log = log;
-    plan->cut = log->flush == KL_STORE_FLUSH_COMMIT ? log->leo : INT64_MAX;
+    plan->cut = log->leo;
     kl_base_list_push(&r->plans, &plan->link);
     log->user = plan;
     return plan;
@@ -166,10 +166,20 @@ static int plan_truncate(struct kl_store_replay *plan,
     struct kl_store_log *log = plan->log;
 
     log->truncation = log->durable_truncation = e->truncation;
+    log->applied_truncation = e->truncation;
+    if (log->flush == KL_STORE_FLUSH_INTERVAL) {
+        /* interval.c knows whether its manifest has it already. */
+        if (kl_base_reserve(&log->store->alloc, (void **)&plan->frames,
+                            &plan->capacity, plan->count + 1,
+                            sizeof *plan->frames))
+            return KL_ENOMEM;
+        plan->frames[plan->count].base = e->offset;
+        plan->frames[plan->count++].size = e->truncation;
+        kl_batch_epochs_truncate(&log->epochs, e->offset);
+        return 0;
+    }
     if (e->offset < plan->cut)
         plan->cut = e->offset;
-    if (log->flush == KL_STORE_FLUSH_INTERVAL)
-        return 0; /* interval.c knows whether its manifest has it already */
     if (e->offset > log->leo || e->offset < log->start)
         return KL_ECORRUPT;
     while (plan->count > 0 && plan->frames[plan->count - 1].base >= e->offset)
@@ -204,6 +214,9 @@ static int plan_entry(struct recover *r, const struct kl_store_entry_header *e,
     case KL_STORE_ENTRY_TRUNCATE:
         return plan_truncate(plan, e);
     case KL_STORE_ENTRY_EPOCH:
+        /* The slot may know newer ones that were on their way. */
+        if (e->epoch <= kl_batch_epochs_last(&log->epochs))
+            return 0;
         rc = kl_batch_epochs_append(&log->epochs, &r->store->alloc, e->epoch,
                                     e->offset);
         return rc == KL_EINVAL ? KL_ECORRUPT : rc;

@@ -107,6 +107,7 @@ struct kl_store_log
     int64_t durable_start;
     int64_t durable_leo;
     uint32_t durable_truncation;
+    uint32_t applied_truncation; /* the files are cut accordingly */
     /* Interval logs: below it, the medium has it. */
     int64_t synced_leo;
     struct kl_store_segment_info synced_active;
@@ -486,7 +487,8 @@ int kl_store_load_manifest(struct kl_store_log *log,
 int kl_store_format(struct kl_store *s, struct kl_base_error *error);
 int kl_store_recover(struct kl_store *s, struct kl_base_error *error);
 
-/* A frame that survives in the WAL, to be written to its segment again. */
+/* A frame that survives in the WAL, to be written to its segment again. Of an
+ * interval log: a truncation, its offset in base and its count in size. */
 struct kl_store_replay_frame
 {
     uint32_t file;
@@ -512,9 +514,10 @@ struct kl_store_replay
 
 /* Brings segments, manifest and memory of one log to its final content. */
 int kl_store_replay_run(struct kl_store_replay *r, struct kl_base_error *error);
-/* Looks at what an interval log has above its synced end. cut: offset of the
- * lowest truncation in the WAL, or INT64_MAX; truncation: newest count. */
-int kl_store_interval_recover(struct kl_store_log *log, int64_t cut,
-                              uint32_t truncation, struct kl_base_error *error);
+/* Looks at what an interval log has above its synced end. r: its truncations
+ * in the WAL, or NULL. */
+int kl_store_interval_recover(struct kl_store_log *log,
+                              const struct kl_store_replay *r,
+                              struct kl_base_error *error);
 
 #endif

@@ -120,6 +120,18 @@ int kl_store_write_manifest(const struct kl_store_log *log,
     return rc;
 }
 
+static int write_add_manifest(struct kl_store_write *w,
+                              struct kl_store_log *log)
+{
+    struct kl_store_step *step =
+        write_add(w, KL_STORE_STEP_MANIFEST, log, NULL);
+
+    if (!step || kl_store_write_manifest(log, &step->manifest))
+        return KL_ENOMEM;
+    log->manifest_dirty = 0;
+    return 0;
+}
+
 /* ---- rolling
  * ------------------------------------------------------------------ */
 
@@ -129,10 +141,12 @@ static int write_must_roll(const struct kl_store_log *log,
 {
     const struct kl_store_log_config *c = &log->config;
 
+    /* An empty segment takes any frame, and two cannot have one base. */
+    if (active && active->next_size == KL_STORE_BLOCK &&
+        active->info.base == e->offset)
+        return 0;
     if (!active || log->roll_next || active->next_end != e->offset)
         return 1;
-    if (active->next_size == KL_STORE_BLOCK)
-        return 0; /* an empty segment takes any frame */
     return active->next_size + e->size > c->segment_bytes ||
            e->end - active->info.base > INT32_MAX ||
            (c->segment_ms >= 0 &&
@@ -187,9 +201,7 @@ static int write_roll(struct kl_store_write *w, struct kl_store_log *log,
     kl_base_stat_add(&s->stats.segments_rolled, 1);
     if (log->flush == KL_STORE_FLUSH_COMMIT)
         return 0;
-    log->manifest_dirty = 0;
-    step = write_add(w, KL_STORE_STEP_MANIFEST, log, NULL);
-    return step ? kl_store_write_manifest(log, &step->manifest) : KL_ENOMEM;
+    return write_add_manifest(w, log);
 }
 
 /* ---- collecting entries
@@ -280,16 +292,14 @@ static int write_cut(struct kl_store_write *w, struct kl_store_log *log,
     }
     f->tail_count = 0;
     f->indexed_position = 0;
+    log->manifest_dirty = 1;
     if (f->count == 0)
         return 0;
     seg = f->items[f->count - 1];
     if (seg->sealed) {
         log->bytes -= seg->next_size - KL_STORE_BLOCK;
         seg->sealed = 0;
-        log->manifest_dirty = 1;
     }
-    if (log->flush == KL_STORE_FLUSH_INTERVAL)
-        log->roll_next = 1; /* it goes on in a segment of its own */
     if (seg->next_end <= e->offset && seg->index_blocks != UINT32_MAX)
         return 0;
     step = write_add(w, KL_STORE_STEP_CUT, log, seg);
@@ -330,6 +340,20 @@ static int write_is_full(const struct kl_store_write *w)
     return w->bytes >= KL_STORE_WRITE_MAX || w->iov_count >= WRITE_IOV_MAX;
 }
 
+/* The manifest of an interval log is written here only, in the order of its
+ * changes; a checkpoint waits for it. Not in the job of a cut, which finds out
+ * where the segment ends. */
+static int write_settle_manifest(struct kl_store_write *w,
+                                 struct kl_store_log *log, size_t first_step)
+{
+    if (log->flush != KL_STORE_FLUSH_INTERVAL || !log->manifest_dirty)
+        return 0;
+    for (size_t i = first_step; i < w->step_count; i++)
+        if (w->steps[i].type == KL_STORE_STEP_CUT)
+            return 0;
+    return write_add_manifest(w, log);
+}
+
 /* Collects what one log has. Returns whether it should be asked again. */
 static int write_collect(struct kl_store_write *w, struct kl_store_log *log)
 {
@@ -360,7 +384,9 @@ static int write_collect(struct kl_store_write *w, struct kl_store_log *log)
             break;
         }
     }
-    if (count > 0) {
+    if (log->files && write_settle_manifest(w, log, first_step))
+        kl_store_fail(w->store, KL_ENOMEM, "no memory to write", "a manifest");
+    if (count > 0 || (w->step_count > first_step && rc != KL_ENOMEM)) {
         w->shares[w->share_count].log = log;
         w->shares[w->share_count++].entries = count;
         log->busy = 1;
@@ -414,10 +440,40 @@ static void write_step_done(struct kl_store *s, struct kl_store_step *step)
     }
 }
 
+/* An interval log goes on in a segment of its own, and its manifest, which the
+ * next slot waits for, states where the cut one ends: nothing can bring back
+ * what was cut (storage.md 5.8). */
+static void write_truncated(struct kl_store_log *log, int64_t offset)
+{
+    struct kl_store_segment *last = kl_store_files_active(log);
+
+    if (log->applied_truncation == log->truncation) {
+        log->durable_leo = offset;
+        kl_store_emit_durable(log);
+    }
+    log->roll_next = 1;
+    log->manifest_dirty = 1;
+    if (last) {
+        last->sealed = 1;
+        log->bytes += last->info.size - KL_STORE_BLOCK;
+    }
+    if (log->synced_leo <= offset)
+        return;
+    log->synced_leo = offset;
+    log->synced_active.base = -1;
+    if (last)
+        log->synced_active = last->info;
+}
+
 static void write_entry_done(struct kl_store_log *log, struct kl_store_entry *e)
 {
     struct kl_store *s = log->store;
 
+    if (e->type == KL_STORE_ENTRY_TRUNCATE) {
+        log->applied_truncation = e->truncation;
+        if (log->flush == KL_STORE_FLUSH_INTERVAL)
+            write_truncated(log, e->offset);
+    }
     if (e->type != KL_STORE_ENTRY_APPEND || e->cut || log->deleted) {
         kl_store_entry_free(e);
         return;
@@ -462,7 +518,8 @@ static void write_share_done(struct kl_store_share *share)
     }
     if (gone)
         write_deleted(log);
-    else if (!kl_base_list_is_empty(&log->pending))
+    else if (!kl_base_list_is_empty(&log->pending) ||
+             (log->manifest_dirty && log->flush == KL_STORE_FLUSH_INTERVAL))
         kl_store_log_mark_dirty(log);
     if (!gone)
         kl_store_checkpoint_settled(log);

@@ -1,0 +1,57 @@
+/*
+ * A store on a file system in memory with lanes that run inside take: every
+ * test of the store is deterministic and needs no thread.
+ */
+#ifndef TEST_STORE_FIXTURE_H
+#define TEST_STORE_FIXTURE_H
+
+#include "fail_alloc.h"
+#include "os/lane.h"
+#include "os/vfs.h"
+#include "store/store.h"
+#include "trace_vfs.h"
+
+struct store_fixture
+{
+    struct fail_alloc alloc;
+    struct kl_os_vfs *memory;
+    struct trace_vfs trace;
+    struct kl_os_lanes *lanes;
+    struct kl_store_config config;
+    struct kl_store *store; /* NULL = closed */
+    struct kl_base_error error;
+    int64_t now_ns;
+    int64_t wall_ms;
+};
+
+void store_fixture_init(struct store_fixture *f);
+void store_fixture_deinit(struct store_fixture *f);
+/* Opens, formatting where needed; returns the code. */
+int store_fixture_open(struct store_fixture *f);
+/* Without stop: what a kill leaves. */
+void store_fixture_crash(struct store_fixture *f);
+/* Stops cleanly and closes. */
+void store_fixture_close(struct store_fixture *f);
+/* One turn, a millisecond later; events are dropped but finished reads. */
+void store_fixture_turn(struct store_fixture *f);
+/* Turns until nothing is under way. */
+void store_fixture_settle(struct store_fixture *f);
+
+struct kl_store_id store_fixture_id(int topic, int32_t partition);
+struct kl_store_log *store_fixture_create(struct store_fixture *f,
+                                          const struct kl_store_id *id,
+                                          enum kl_store_flush flush,
+                                          uint64_t segment_bytes);
+/* Appends a batch of count records whose values are made from tag; returns the
+ * code of the store. */
+int store_fixture_append(struct store_fixture *f, struct kl_store_log *log,
+                         int count, uint32_t value_size, uint64_t tag,
+                         int32_t epoch, int64_t timestamp);
+/* The value of record index of a batch with this tag, into out. */
+void store_fixture_value(uint64_t tag, int index, uint8_t *out, uint32_t size);
+/* Reads from offset, waiting; the caller releases it. */
+void store_fixture_read(struct store_fixture *f, struct kl_store_log *log,
+                        int64_t offset, int64_t end, uint32_t bytes_max,
+                        struct kl_store_read *out);
+
+#endif

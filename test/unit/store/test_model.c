@@ -1,0 +1,449 @@
+/*
+ * The store against a model: random changes of several logs, crashes and clean
+ * stops at any moment, and after every opening each log must be what its
+ * changes up to some point had made of it, that point not before the last one
+ * that had been reported as durable. The WAL must never resurrect what was cut.
+ */
+#include "store_fixture.h"
+
+#include "base/rng.h"
+
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SEEDS = 1000, LOGS = 4, CHANGES_MAX = 600, FRAMES_MAX = 600 };
+
+enum change_type { CREATE, APPEND, TRUNCATE, START, EPOCH, DELETE };
+
+struct change
+{
+    enum change_type type;
+    int64_t offset;
+    int count;
+    uint32_t value_size;
+    uint64_t tag;
+};
+
+struct frame
+{
+    int64_t base;
+    int64_t end;
+    const struct change *change;
+};
+
+/* What a prefix of the changes amounts to. */
+struct content
+{
+    int exists;
+    int64_t start;
+    int64_t leo;
+    struct frame frames[FRAMES_MAX];
+    int frame_count;
+};
+
+struct subject
+{
+    struct kl_store_id id;
+    enum kl_store_flush flush;
+    struct kl_store_log *log; /* NULL = does not exist */
+    struct change changes[CHANGES_MAX];
+    int change_count;
+    int durable_count; /* changes that must survive */
+    int32_t epoch;
+};
+
+struct world
+{
+    struct store_fixture f;
+    struct subject subjects[LOGS];
+    struct kl_base_rng rng;
+    uint64_t tags;
+    int truncates_pending;
+};
+
+static void content_of(const struct subject *s, int count, struct content *c)
+{
+    memset(c, 0, sizeof *c);
+    for (int i = 0; i < count; i++) {
+        const struct change *change = &s->changes[i];
+
+        switch (change->type) {
+        case CREATE:
+        case DELETE:
+            memset(c, 0, sizeof *c);
+            c->exists = change->type == CREATE;
+            break;
+        case APPEND:
+            c->frames[c->frame_count].base = c->leo;
+            c->leo += change->count;
+            c->frames[c->frame_count].end = c->leo;
+            c->frames[c->frame_count++].change = change;
+            break;
+        case TRUNCATE:
+            while (c->frame_count > 0 &&
+                   c->frames[c->frame_count - 1].base >= change->offset)
+                c->frame_count--;
+            c->leo = change->offset;
+            break;
+        case START:
+            c->start = change->offset;
+            break;
+        case EPOCH:
+            break;
+        }
+    }
+}
+
+static struct change *add(struct subject *s, enum change_type type,
+                          int64_t offset)
+{
+    struct change *c = &s->changes[s->change_count++];
+
+    ck_assert_int_lt(s->change_count, CHANGES_MAX);
+    memset(c, 0, sizeof *c);
+    c->type = type;
+    c->offset = offset;
+    return c;
+}
+
+/* ---- comparing ------------------------------------------------------------
+ */
+
+static int value_is_right(const struct kl_batch_record *record,
+                          const struct frame *frame)
+{
+    uint8_t want[4096];
+
+    store_fixture_value(frame->change->tag, (int)(record->offset - frame->base),
+                        want, frame->change->value_size);
+    return record->value_size == frame->change->value_size &&
+           memcmp(record->value, want, record->value_size) == 0;
+}
+
+/* Whether the frame is the one that the content has at *offset. */
+static int frame_is_right(struct world *w, const uint8_t *data, uint32_t size,
+                          const struct content *c, int64_t *offset)
+{
+    struct kl_batch_iter it;
+    struct kl_batch_record record;
+    int i, right;
+
+    ck_assert_int_eq(
+        kl_batch_iter_init(&it, &w->f.alloc.alloc, data, size, 1 << 20), 0);
+    for (i = 0; i < c->frame_count; i++)
+        if (c->frames[i].base == it.info.base_offset)
+            break;
+    right = i < c->frame_count && it.info.base_offset <= *offset &&
+            it.info.last_offset + 1 == c->frames[i].end;
+    while (right && kl_batch_iter_next(&it, &record) == 0)
+        right = value_is_right(&record, &c->frames[i]);
+    if (right)
+        *offset = c->frames[i].end;
+    kl_batch_iter_deinit(&it);
+    return right;
+}
+
+static int slice_is_right(struct world *w, struct subject *s,
+                          const struct kl_store_slice *slice,
+                          const struct content *c, int64_t *offset)
+{
+    const uint8_t *p = slice->data;
+    uint32_t left = slice->size;
+    struct kl_batch_info info;
+
+    while (left > 0) {
+        ck_assert_int_eq(
+            kl_batch_frame_verify(p, left, kl_store_log_seed(s->log), &info),
+            0);
+        if (!frame_is_right(w, p, info.frame_size, c, offset))
+            return 0;
+        p += info.frame_size;
+        left -= info.frame_size;
+    }
+    return 1;
+}
+
+/* Reads the whole log in pieces of random size. */
+static int content_is_right(struct world *w, struct subject *s,
+                            const struct content *c)
+{
+    int64_t offset = c->start;
+    struct kl_store_read read;
+    int right = 1;
+
+    while (right && offset < c->leo) {
+        uint32_t bytes = 1 + (uint32_t)kl_base_rng_below(&w->rng, 20000);
+
+        store_fixture_read(&w->f, s->log, offset, c->leo, bytes, &read);
+        ck_assert_msg(read.code == 0, "log %d: offset %lld: code %d",
+                      s->id.partition, (long long)offset, read.code);
+        ck_assert_uint_gt(read.slice_count, 0);
+        for (uint32_t i = 0; i < read.slice_count && right; i++)
+            right = slice_is_right(w, s, &read.slices[i], c, &offset);
+        if (right)
+            ck_assert_int_eq(read.next_offset, offset);
+        kl_store_read_release(&read);
+    }
+    return right;
+}
+
+/* The start of an interval log may be ahead: it goes through the WAL, the
+ * appends before it do not. */
+static int start_is_ahead(const struct subject *s, int from, int64_t start)
+{
+    for (int i = from; i < s->change_count; i++) {
+        if (s->changes[i].type == CREATE || s->changes[i].type == DELETE)
+            return 0;
+        if (s->changes[i].type == START && s->changes[i].offset == start)
+            return s->flush == KL_STORE_FLUSH_INTERVAL;
+    }
+    return 0;
+}
+
+/* Finds the prefix of changes that the store shows now, and forgets the rest.
+ */
+static void check_subject(struct world *w, struct subject *s)
+{
+    static struct content c;
+    struct kl_store_view view;
+    int i;
+
+    s->log = kl_store_find(w->f.store, &s->id);
+    if (s->log)
+        kl_store_log_view(s->log, &view);
+    for (i = s->change_count; i >= s->durable_count; i--) {
+        content_of(s, i, &c);
+        if (!s->log && !c.exists)
+            break;
+        if (s->log && c.exists && view.leo == c.leo &&
+            (view.start == c.start || start_is_ahead(s, i, view.start))) {
+            c.start = view.start;
+            if (content_is_right(w, s, &c))
+                break;
+        }
+    }
+    ck_assert_msg(i >= s->durable_count,
+                  "log %d: no prefix of its %d changes, %d durable, fits "
+                  "start %lld, LEO %lld",
+                  s->id.partition, s->change_count, s->durable_count,
+                  s->log ? (long long)view.start : -1,
+                  s->log ? (long long)view.leo : -1);
+    s->change_count = i;
+    if (s->log)
+        add(s, START, view.start);
+    s->durable_count = s->change_count;
+    if (s->log) {
+        ck_assert_int_eq(view.durable_leo, view.leo);
+        s->epoch = kl_batch_epochs_last(view.epochs);
+        if (s->epoch < 0)
+            s->epoch = 0;
+    }
+}
+
+/* ---- changing
+ * ------------------------------------------------------------------ */
+
+/* What the store reports as durable must survive. */
+static void note_durable(struct subject *s)
+{
+    static struct content c;
+    struct kl_store_view view;
+
+    if (!s->log)
+        return;
+    kl_store_log_view(s->log, &view);
+    for (int i = s->change_count; i > s->durable_count; i--) {
+        if (s->changes[i - 1].type != APPEND)
+            continue;
+        content_of(s, i, &c);
+        if (view.durable_leo < c.leo)
+            continue;
+        /* Not when a truncation behind it is what lowered the LEO to this. */
+        content_of(s, s->change_count, &c);
+        for (int k = 0; k < c.frame_count; k++)
+            if (c.frames[k].change == &s->changes[i - 1] &&
+                c.frames[k].end <= view.durable_leo)
+                s->durable_count = i;
+        if (s->durable_count == i)
+            return;
+    }
+}
+
+static void turn(struct world *w)
+{
+    store_fixture_turn(&w->f);
+    for (int i = 0; i < LOGS; i++)
+        note_durable(&w->subjects[i]);
+}
+
+static void change_append(struct world *w, struct subject *s)
+{
+    int count = 1 + (int)kl_base_rng_below(&w->rng, 8);
+    uint32_t size = (uint32_t)kl_base_rng_below(
+        &w->rng, kl_base_rng_below(&w->rng, 8) ? 100 : 1200);
+    uint64_t tag = ++w->tags;
+    int rc = store_fixture_append(&w->f, s->log, count, size, tag, s->epoch,
+                                  w->f.wall_ms);
+    struct change *c;
+
+    if (rc == KL_EAGAIN || rc == KL_EFAILED)
+        return;
+    ck_assert_int_eq(rc, 0);
+    c = add(s, APPEND, 0);
+    c->count = count;
+    c->value_size = size;
+    c->tag = tag;
+}
+
+static void change_truncate(struct world *w, struct subject *s)
+{
+    static struct content c;
+    int64_t target;
+    int rc, at;
+
+    content_of(s, s->change_count, &c);
+    if (c.frame_count == 0)
+        return;
+    at = c.frame_count - 1 -
+         (int)kl_base_rng_below(&w->rng,
+                                1 + (uint64_t)(kl_base_rng_below(&w->rng, 4)
+                                                   ? (c.frame_count - 1) / 8
+                                                   : c.frame_count - 1));
+    target = c.frames[at].base;
+    if (target < c.start)
+        return;
+    rc = kl_store_truncate(s->log, target);
+    if (rc == KL_EFAILED)
+        return;
+    ck_assert_int_eq(rc, 0);
+    add(s, TRUNCATE, target);
+}
+
+static void change_start(struct world *w, struct subject *s)
+{
+    struct kl_store_view view;
+    int64_t target;
+    int rc;
+
+    kl_store_log_view(s->log, &view);
+    if (view.durable_leo <= view.start)
+        return;
+    target = view.start + 1 +
+             (int64_t)kl_base_rng_below(
+                 &w->rng, (uint64_t)(view.durable_leo - view.start));
+    rc = kl_store_set_start(s->log, target);
+    if (rc == KL_EFAILED)
+        return;
+    ck_assert_int_eq(rc, 0);
+    add(s, START, target);
+}
+
+static void change(struct world *w, struct subject *s)
+{
+    uint64_t dice = kl_base_rng_below(&w->rng, 100);
+
+    if (!s->log) {
+        if (kl_store_failure(w->f.store, NULL))
+            return;
+        s->log = store_fixture_create(&w->f, &s->id, s->flush,
+                                      8192 + kl_base_rng_below(&w->rng, 8192));
+        s->epoch = 0;
+        add(s, CREATE, 0);
+    } else if (dice < 80) {
+        change_append(w, s);
+    } else if (dice < 88) {
+        change_truncate(w, s);
+    } else if (dice < 92) {
+        change_start(w, s);
+    } else if (dice < 96) {
+        if (kl_store_start_epoch(s->log, s->epoch + 1) == 0) {
+            s->epoch++;
+            add(s, EPOCH, 0);
+        }
+    } else if (dice < 97) {
+        if (kl_store_delete(s->log) == 0) {
+            s->log = NULL;
+            add(s, DELETE, 0);
+        }
+    }
+}
+
+static void reopen(struct world *w)
+{
+    for (int i = 0; i < LOGS; i++)
+        w->subjects[i].log = NULL;
+    ck_assert_msg(store_fixture_open(&w->f) == 0, "open: %s", w->f.error.text);
+    for (int i = 0; i < LOGS; i++)
+        check_subject(w, &w->subjects[i]);
+}
+
+static void run(uint64_t seed, int with_cuts)
+{
+    static struct world w;
+
+    memset(&w, 0, sizeof w);
+    store_fixture_init(&w.f);
+    kl_base_rng_seed(&w.rng, seed);
+    w.f.config.cache_bytes_max = kl_base_rng_below(&w.rng, 3) * 8192;
+    for (int i = 0; i < LOGS; i++) {
+        w.subjects[i].id = store_fixture_id(i / 2, i);
+        w.subjects[i].flush =
+            i == 3 ? KL_STORE_FLUSH_INTERVAL : KL_STORE_FLUSH_COMMIT;
+    }
+    reopen(&w);
+    for (int round = 0; round < 12; round++) {
+        int steps = 1 + (int)kl_base_rng_below(&w.rng, 60);
+
+        if (with_cuts)
+            trace_vfs_cut(&w.f.trace, kl_base_rng_below(&w.rng, 120));
+        for (int i = 0; i < steps; i++) {
+            change(&w, &w.subjects[kl_base_rng_below(&w.rng, LOGS)]);
+            if (kl_base_rng_below(&w.rng, 3) == 0)
+                turn(&w);
+        }
+        if (!with_cuts && kl_base_rng_below(&w.rng, 4) == 0) {
+            store_fixture_close(&w.f);
+            for (int i = 0; i < LOGS; i++)
+                w.subjects[i].durable_count = w.subjects[i].change_count;
+        } else {
+            store_fixture_crash(&w.f);
+            trace_vfs_heal(&w.f.trace);
+        }
+        reopen(&w);
+        if (kl_base_rng_below(&w.rng, 3) == 0) {
+            /* Once more: what open did must be durable by itself. */
+            store_fixture_crash(&w.f);
+            reopen(&w);
+        }
+    }
+    store_fixture_deinit(&w.f);
+}
+
+START_TEST(store_survives_kills)
+{
+    for (uint64_t seed = 0; seed < SEEDS; seed++)
+        run((uint64_t)_i * 1000 + seed, 0);
+}
+END_TEST
+
+START_TEST(store_survives_power_cuts_between_calls)
+{
+    for (uint64_t seed = 0; seed < SEEDS; seed++)
+        run((uint64_t)_i * 1000 + 500 + seed, 1);
+}
+END_TEST
+
+Suite *suite_store_model(void);
+
+Suite *suite_store_model(void)
+{
+    Suite *suite = suite_create("store_model");
+    TCase *tcase = tcase_create("model");
+
+    tcase_set_timeout(tcase, 120);
+    tcase_add_loop_test(tcase, store_survives_kills, 0, 4);
+    tcase_add_loop_test(tcase, store_survives_power_cuts_between_calls, 0, 4);
+    suite_add_tcase(suite, tcase);
+    return suite;
+}
