@@ -6,7 +6,8 @@
  *
  * V and L are medians over the repetitions, R is V / L, and LOW and HIGH are
  * the smallest and the largest ratio of one repetition. Where less is better
- * the unit ends in "(less)".
+ * the unit ends in "(less)". How much of the machine others used meanwhile is
+ * told on standard error, and with BENCH_VERBOSE=1 every repetition.
  */
 #ifndef KL_BENCH_BENCH_H
 #define KL_BENCH_BENCH_H
@@ -54,9 +55,23 @@ struct bench_series
 
 enum bench_better { BENCH_MORE, BENCH_LESS };
 
-double bench_now(void);         /* seconds of the monotonic clock */
-double bench_cpu_thread(void);  /* seconds of CPU of this thread */
-double bench_cpu_process(void); /* and of all threads */
+double bench_now(void); /* seconds of the monotonic clock */
+
+/* Seconds. */
+struct bench_time
+{
+    double wall;
+    double thread; /* CPU of this thread */
+    double all;    /* CPU of all threads of the process */
+};
+
+struct bench_time bench_start(void);
+struct bench_time bench_since(const struct bench_time *start);
+
+/* Percent of the machine's CPU time that others have taken since the call
+ * before; below 0 where it is not known. */
+double bench_foreign(void);
+
 double bench_median(const double *values, size_t count);
 void bench_add(struct bench_series *s, double value, double limit);
 /* bar 0 = none. */
@@ -100,11 +115,13 @@ int bench_raw_ring(const char *name, size_t size);
 double bench_raw_groups(int ring, size_t ring_size,
                         const struct bench_values *v, uint64_t total,
                         size_t group, int twice);
-/* Seconds for count values copied into blocks of 64 KiB, each checksummed and
+/* The time for count values copied into blocks of 64 KiB, each checksummed and
  * written into a growing file; in memory: not written, so that only the CPU
  * counts. */
-double bench_raw_blocks(const struct bench_values *v, uint64_t count);
-double bench_raw_blocks_memory(const struct bench_values *v, uint64_t count);
+struct bench_time bench_raw_blocks(const struct bench_values *v,
+                                   uint64_t count);
+struct bench_time bench_raw_blocks_memory(const struct bench_values *v,
+                                          uint64_t count);
 /* Seconds for reading every segment file below a folder by 1 MiB, checksummed.
  * bytes_out: how many there were. */
 double bench_raw_read(const char *name, uint64_t *bytes_out);

@@ -15,7 +15,7 @@ enum {
     DURABLE_RING = 16 * 1024 * 1024,
     DURABLE_RECORDS = 176 * 1024, /* 11 laps */
     DURABLE_LAPS = 10,
-    DURABLE_REPEATS = 5,
+    DURABLE_REPEATS = 9,
     SINGLE_FILE = 4 * 1024 * 1024,
     SINGLE_RECORDS = 200,
     SINGLE_REPEATS = 9,
@@ -23,7 +23,7 @@ enum {
     PARTITIONS = 100,
     PARTITIONS_ROUNDS = 100,
     PARTITIONS_RAW_ROUNDS = 10,
-    PARTITIONS_REPEATS = 5
+    PARTITIONS_REPEATS = 7
 };
 
 /* ---- many in flight ----------------------------------------------------- */

@@ -13,13 +13,6 @@ enum {
     INTERVAL_BULK = 1024
 };
 
-struct interval_cost
-{
-    double wall;
-    double sender; /* CPU seconds of the thread that sends */
-    double all;    /* and of the whole process */
-};
-
 static void interval_send(struct bench_rig *rig, const struct bench_values *v,
                           uint64_t count)
 {
@@ -76,35 +69,34 @@ static void interval_verify(struct bench_rig *rig, uint64_t count)
                   (unsigned long long)count);
 }
 
-static struct interval_cost interval_once(const struct bench_values *v,
-                                          uint64_t count, int bulk)
+static struct bench_time interval_once(const struct bench_values *v,
+                                       uint64_t count, int bulk)
 {
     static const struct bench_setup setup = {.folder = "interval",
                                              .owner = BENCH_NODE_THREAD,
                                              .wal_bytes = "4m",
                                              .flush = "interval",
                                              .partitions = 1};
-    struct interval_cost cost;
+    struct bench_time time;
     struct bench_rig rig;
+    double sender;
 
     bench_rig_open(&rig, &setup);
     bench_settle();
-    cost.wall = bench_now();
-    cost.sender = bench_cpu_thread();
-    cost.all = bench_cpu_process();
+    time = bench_start();
     if (bulk)
         interval_send_bulk(&rig, v, count);
     else
         interval_send(&rig, v, count);
-    cost.sender = bench_cpu_thread() - cost.sender;
+    sender = bench_since(&time).thread;
     bench_check(kl_producer_flush(rig.producer, -1), "flush");
-    cost.wall = bench_now() - cost.wall;
-    cost.all = bench_cpu_process() - cost.all;
+    time = bench_since(&time);
+    time.thread = sender;
     interval_verify(&rig, count);
     bench_rig_close(&rig);
     bench_remove("interval");
     bench_settle();
-    return cost;
+    return time;
 }
 
 static void interval_run(const char *const *names, size_t size)
@@ -116,17 +108,17 @@ static void interval_run(const char *const *names, size_t size)
 
     bench_values_make(&v, size);
     for (int i = 0; i < INTERVAL_REPEATS; i++) {
-        struct interval_cost one = interval_once(&v, count, 0);
-        double raw = bench_raw_blocks(&v, count);
-        double memory = bench_raw_blocks_memory(&v, count);
-        struct interval_cost bulk;
+        struct bench_time one = interval_once(&v, count, 0);
+        struct bench_time raw = bench_raw_blocks(&v, count);
+        struct bench_time memory = bench_raw_blocks_memory(&v, count);
+        struct bench_time bulk;
 
         bench_settle();
         bulk = interval_once(&v, count, 1);
-        bench_add(&rows[0], n / one.wall, n / raw);
-        bench_add(&rows[1], n / bulk.wall, n / raw);
-        bench_add(&rows[2], one.sender / n * 1e9, memory / n * 1e9);
-        bench_add(&rows[3], one.all / n * 1e9, raw / n * 1e9);
+        bench_add(&rows[0], n / one.wall, n / raw.wall);
+        bench_add(&rows[1], n / bulk.wall, n / raw.wall);
+        bench_add(&rows[2], one.thread / n * 1e9, memory.thread / n * 1e9);
+        bench_add(&rows[3], one.all / n * 1e9, raw.all / n * 1e9);
     }
     bench_values_free(&v);
     bench_print(names[0], &rows[0], "records/s", BENCH_MORE, 0.35);

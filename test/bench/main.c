@@ -134,6 +134,7 @@ static int main_usage(void)
 
 int main(int argc, char **argv)
 {
+    double foreign;
     size_t run = 0;
 
     (void)argc;
@@ -148,7 +149,12 @@ int main(int argc, char **argv)
         if (!main_family_is_wanted(main_families[i]))
             continue;
         bench_settle();
+        (void)bench_foreign();
         main_families[i]->run(main_families[i]->names);
+        foreign = bench_foreign();
+        if (foreign >= 0)
+            fprintf(stderr, "bench: others took %.0f%% of the machine\n",
+                    foreign);
     }
     main_clean_up();
     return 0;

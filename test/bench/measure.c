@@ -23,14 +23,48 @@ double bench_now(void)
     return measure_clock(CLOCK_MONOTONIC);
 }
 
-double bench_cpu_thread(void)
+struct bench_time bench_start(void)
 {
-    return measure_clock(CLOCK_THREAD_CPUTIME_ID);
+    return (struct bench_time){.wall = measure_clock(CLOCK_MONOTONIC),
+                               .thread = measure_clock(CLOCK_THREAD_CPUTIME_ID),
+                               .all = measure_clock(CLOCK_PROCESS_CPUTIME_ID)};
 }
 
-double bench_cpu_process(void)
+struct bench_time bench_since(const struct bench_time *start)
 {
-    return measure_clock(CLOCK_PROCESS_CPUTIME_ID);
+    struct bench_time now = bench_start();
+
+    now.wall -= start->wall;
+    now.thread -= start->thread;
+    now.all -= start->all;
+    return now;
+}
+
+double bench_foreign(void)
+{
+    static double before[3]; /* busy, all, own */
+    double ticks = (double)sysconf(_SC_CLK_TCK);
+    FILE *f = fopen("/proc/stat", "re");
+    double v[10] = {0};
+    double now[3] = {0, 0, measure_clock(CLOCK_PROCESS_CPUTIME_ID)};
+    double foreign = -1;
+
+    if (!f)
+        return -1;
+    /* user nice system idle iowait irq softirq steal */
+    if (fscanf(f, "cpu %lf %lf %lf %lf %lf %lf %lf %lf", &v[0], &v[1], &v[2],
+               &v[3], &v[4], &v[5], &v[6], &v[7]) == 8) {
+        for (int i = 0; i < 8; i++) {
+            now[1] += v[i] / ticks;
+            now[0] += i == 3 || i == 4 ? 0 : v[i] / ticks;
+        }
+        if (now[1] > before[1])
+            foreign = 100 * (now[0] - before[0] - (now[2] - before[2])) /
+                      (now[1] - before[1]);
+        memcpy(before, now, sizeof now);
+    }
+    fclose(f);
+    return foreign;
 }
 
 static int measure_compare(const void *a, const void *b)
@@ -82,6 +116,9 @@ void bench_print(const char *name, const struct bench_series *s,
         double r = s->value[i] / s->limit[i];
         low = i && low < r ? low : r;
         high = i && high > r ? high : r;
+        if (getenv("BENCH_VERBOSE"))
+            fprintf(stderr, "  %s %.1f limit %.1f ratio %.3f\n", name,
+                    s->value[i], s->limit[i], r);
     }
     printf("bench %s value %.*f %s%s limit %.*f ratio %.3f range %.3f %.3f",
            name, value < 1000, value, unit,

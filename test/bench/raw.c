@@ -132,14 +132,15 @@ double bench_raw_groups(int ring, size_t ring_size,
 /* ---- blocks ------------------------------------------------------------- */
 
 /* fd -1: not written. */
-static double raw_blocks(const struct bench_values *v, uint64_t count, int fd)
+static struct bench_time raw_blocks(const struct bench_values *v,
+                                    uint64_t count, int fd)
 {
     unsigned char *b = raw_buffer(RAW_BLOCK);
     uint64_t per_block = (RAW_BLOCK - sizeof(uint64_t)) / v->size;
     uint64_t at = 0;
     uint64_t i = 0;
     uint64_t hash = 0;
-    double begin = bench_now();
+    struct bench_time time = bench_start();
 
     while (i < count) {
         unsigned char *p = b + sizeof hash;
@@ -154,23 +155,24 @@ static double raw_blocks(const struct bench_values *v, uint64_t count, int fd)
             raw_write(fd, b, RAW_BLOCK, at);
         at += RAW_BLOCK;
     }
-    begin = bench_now() - begin;
+    time = bench_since(&time);
     raw_sink = hash;
     free(b);
-    return begin;
+    return time;
 }
 
-double bench_raw_blocks(const struct bench_values *v, uint64_t count)
+struct bench_time bench_raw_blocks(const struct bench_values *v, uint64_t count)
 {
     int fd = raw_create("raw-blocks");
-    double seconds = raw_blocks(v, count, fd);
+    struct bench_time time = raw_blocks(v, count, fd);
 
     close(fd);
     bench_remove("raw-blocks");
-    return seconds;
+    return time;
 }
 
-double bench_raw_blocks_memory(const struct bench_values *v, uint64_t count)
+struct bench_time bench_raw_blocks_memory(const struct bench_values *v,
+                                          uint64_t count)
 {
     return raw_blocks(v, count, -1);
 }
