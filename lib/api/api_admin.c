@@ -15,6 +15,10 @@ static int admin_begin(kl_client *client, const struct kl_runtime_wish *wish,
         *op_out = NULL;
     if (!client || flags)
         return KL_EINVAL;
+    if (!wish->topic && wish->type != KL_RUNTIME_LIST_TOPICS)
+        return KL_EINVAL;
+    if (!wish->key && wish->type == KL_RUNTIME_SET_CONFIG)
+        return KL_EINVAL;
     r = kl_runtime_check(client->node);
     if (!r)
         r = kl_runtime_command(client->node, wish, op_out ? &op : NULL);
@@ -46,13 +50,10 @@ int kl_admin_create_topic(kl_client *client, const char *name,
         .replication = replication,
         .config = kl_api_config_values(config),
     };
-    int r;
+    int r = admin_check_scope(wish.config);
 
-    if (op_out)
+    if (r && op_out)
         *op_out = NULL;
-    if (!name)
-        return KL_EINVAL;
-    r = admin_check_scope(wish.config);
     return r ? r : admin_begin(client, &wish, flags, op_out);
 }
 
@@ -64,7 +65,7 @@ int kl_admin_delete_topic(kl_client *client, const char *name, uint32_t flags,
         .topic = name,
     };
 
-    return name ? admin_begin(client, &wish, flags, op_out) : KL_EINVAL;
+    return admin_begin(client, &wish, flags, op_out);
 }
 
 int kl_admin_set_config(kl_client *client, const char *topic, const char *key,
@@ -77,7 +78,7 @@ int kl_admin_set_config(kl_client *client, const char *topic, const char *key,
         .value = value,
     };
 
-    return topic && key ? admin_begin(client, &wish, flags, op_out) : KL_EINVAL;
+    return admin_begin(client, &wish, flags, op_out);
 }
 
 int kl_admin_list_topics(kl_client *client, uint32_t flags, kl_op **op_out)
@@ -95,7 +96,7 @@ int kl_admin_describe_topic(kl_client *client, const char *topic,
         .topic = topic,
     };
 
-    return topic ? admin_begin(client, &wish, flags, op_out) : KL_EINVAL;
+    return admin_begin(client, &wish, flags, op_out);
 }
 
 int kl_admin_delete_before(kl_client *client, const char *topic,
@@ -109,8 +110,8 @@ int kl_admin_delete_before(kl_client *client, const char *topic,
         .offset = offset,
     };
 
-    if (!topic || partition < 0 || offset < KL_OFFSET_END)
-        return KL_EINVAL;
+    if (partition < 0 || offset < KL_OFFSET_END)
+        wish.topic = NULL; /* refused below, with *op_out set */
     return admin_begin(client, &wish, flags, op_out);
 }
 
@@ -126,8 +127,7 @@ int kl_admin_list_offset(kl_client *client, const char *topic,
         .timestamp = timestamp_ms,
     };
 
-    if (!topic || partition < 0 || spec < KL_OFFSET_TIMESTAMP ||
-        spec > KL_OFFSET_END)
-        return KL_EINVAL;
+    if (partition < 0 || spec < KL_OFFSET_TIMESTAMP || spec > KL_OFFSET_END)
+        wish.topic = NULL; /* refused below, with *op_out set */
     return admin_begin(client, &wish, flags, op_out);
 }

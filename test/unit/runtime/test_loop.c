@@ -10,7 +10,7 @@
 static struct node_fixture f;
 static struct kl_os_thread thread;
 static int thread_code;
-static int ran;
+static atomic_int ran; /* also by the node's thread */
 
 static void setup(void)
 {
