@@ -9,6 +9,7 @@ usage: man.py [--write]
     (--write makes it anew)
   - kraftlog-errors.3 has every code with its number, classes and text
   - the program in README.md is examples/one-node.c
+  - lib and every room have a README of at most 100 and 60 lines
 
 Prints one line per finding and exits 1 where there is any.
 """
@@ -136,8 +137,9 @@ def key_number(row, value):
     text = value
     if row["type"] == "SIZE":
         for shift, letter in ((30, "g"), (20, "m"), (10, "k")):
-            if number >= 1 << shift and number % (1 << shift) == 0:
-                text += " (%d%s)" % (number >> shift, letter)
+            short = number >> shift
+            if 0 < short < 10000 and short << shift == number:
+                text += " (%d%s)" % (short, letter)
                 break
     return text.replace("-", "\\-")
 
@@ -228,12 +230,23 @@ def check_readme():
         report("README", "is not a link to README.md")
 
 
+def check_rooms():
+    for folder, lines in [("lib", 100)] + [
+            (os.path.dirname(f), 60) for f in sorted(glob.glob("lib/*/"))]:
+        path = folder + "/README"
+        if not os.path.exists(path):
+            report(folder, "no README")
+        elif read(path).count("\n") > lines:
+            report(path, "longer than %d lines" % lines)
+
+
 def main():
     os.chdir(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../.."))
     check_functions(sorted(glob.glob("man/*.3")))
     check_keys("--write" in sys.argv[1:])
     check_errors()
     check_readme()
+    check_rooms()
     for line in findings:
         print("man: " + line)
     return 1 if findings else 0
