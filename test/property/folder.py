@@ -1,0 +1,354 @@
+"""Property test of the files of a data folder: folder.py BUILD [SEED]
+
+A reader written from kraftlog-format(5) alone, without a look at the C code.
+The command line tool makes folders (all kinds of topics, several segments,
+stopped cleanly and killed), the reader takes every file apart, checks each
+checksum, reserved field and padding, and compares what it finds with what the
+tool reads.
+"""
+
+import ctypes
+import os
+import random
+import shutil
+import signal
+import struct
+import subprocess
+import sys
+import tempfile
+
+sys.dont_write_bytecode = True
+import kafka_batch as kafka
+
+BLOCK = 4096
+
+
+class Difference(Exception):
+    pass
+
+
+def expect(condition, text, *arguments):
+    if not condition:
+        raise Difference(text % arguments)
+
+
+xxhash = ctypes.CDLL("libxxhash.so.0")
+xxhash.XXH3_64bits_withSeed.restype = ctypes.c_uint64
+xxhash.XXH3_64bits_withSeed.argtypes = [
+    ctypes.c_char_p, ctypes.c_size_t, ctypes.c_uint64]
+
+
+def xxh3(data, seed):
+    return xxhash.XXH3_64bits_withSeed(bytes(data), len(data), seed)
+
+
+def u64(data, at):
+    return struct.unpack_from("<Q", data, at)[0]
+
+
+def read(path):
+    with open(path, "rb") as f:
+        return f.read()
+
+
+# ---- structures ------------------------------------------------------------
+
+
+def envelope(path, magic):
+    data = read(path)
+    size = struct.unpack_from("<I", data, 8)[0]
+    expect(data[:8] == magic + b"\1\0\0\0" and data[12:16] == bytes(4),
+           "%s: envelope", path)
+    expect(xxh3(data[24:size], u64(data, 0) ^ size) == u64(data, 16),
+           "%s: checksum", path)
+    return data[24:size]
+
+
+def segment_range(data, at):
+    fields = struct.unpack_from("<qqQqqqII", data, at)
+    expect(fields[7] == 0, "segment range: reserved")
+    return dict(zip(("base", "end", "size", "max", "first", "last",
+                     "truncation"), fields))
+
+
+def read_slot(path):
+    data = envelope(path, b"KLSL")
+    names = ("generation sequence lap salt previous file offset files flags "
+             "file_size broker_epoch count reserved")
+    slot = dict(zip(names.split(),
+                    struct.unpack_from("<QQQQQIIIIQqII", data, 0)))
+    expect(slot["reserved"] == 0 and slot["offset"] % BLOCK == 0
+           and slot["file_size"] % BLOCK == 0, "%s: fields", path)
+    at, slot["logs"] = 80, {}
+    for _ in range(slot["count"]):
+        log = dict(zip(("topic partition flush flags reserved instance "
+                        "truncation epochs start leo hw bytes").split(),
+                       struct.unpack_from("<16siBBHQIIqqqQ", data, at)))
+        log["active"] = segment_range(data, at + 72)
+        at += 128
+        epochs = [struct.unpack_from("<iq", data, at + 12 * i)
+                  for i in range(log["epochs"])]
+        expect(epochs == sorted(epochs), "%s: epochs", path)
+        at += 12 * log["epochs"]
+        slot["logs"][log["topic"], log["partition"], log["instance"]] = log
+    expect(at == len(data), "%s: size", path)
+    return slot
+
+
+def read_frame(data, at, topic, partition):
+    """The batch at a position and the position behind it."""
+    seed = xxh3(topic + struct.pack("<i", partition), 0)
+    magic, size = struct.unpack_from("<4sI", data, at)
+    expect(magic == b"KLF\1" and at + size <= len(data), "frame")
+    frame = data[at:at + size]
+    expect(xxh3(frame[:8] + frame[16:93], seed) == u64(frame, 8)
+           and xxh3(frame[93:], seed) == u64(frame, 16), "frame: checksum")
+    expect(frame[24:32] == bytes(8), "frame: flags")
+    header = kafka.HEADER.unpack_from(frame, 32)
+    expect(header[1] == size - 44 and header[3] == 2 and header[4] == 0
+           and header[9:12] == (-1, -1, -1), "frame: batch header")
+    return header, frame, at + size
+
+
+# ---- a log -----------------------------------------------------------------
+
+
+def read_index(path, base, positions):
+    data = read(path)
+    expect(len(data) % BLOCK == 0, "%s: size", path)
+    for at in range(0, len(data), BLOCK):
+        block = data[at:at + BLOCK]
+        magic, count, of = struct.unpack_from("<4sIq", block)
+        expect(magic == b"KLIX" and 1 <= count <= 254 and of == base
+               and xxh3(block[24:], u64(block, 0) ^ u64(block, 8))
+               == u64(block, 16), "%s: block at %d", path, at)
+        for i in range(count):
+            relative, position, newest = struct.unpack_from(
+                "<IIq", block, 24 + 16 * i)
+            expect(positions.get(position) == (base + relative, newest),
+                   "%s: entry %d", path, i)
+        expect(not any(block[24 + 16 * count:]), "%s: padding", path)
+    return len(data) // BLOCK
+
+
+def read_segment(folder, name, info):
+    """The records of a segment; stops at a frame that is cut off."""
+    topic, partition, instance = name
+    path = "%s/%020d" % (folder, info["base"])
+    data = read(path + ".seg")
+    expect(data[:8] == b"KLSG\1\0\0\0"
+           and xxh3(data[16:BLOCK], u64(data, 0)) == u64(data, 8)
+           and not any(data[56:BLOCK]), "%s.seg: header", path)
+    expect(struct.unpack_from("<Qq16siI", data, 16) == (
+        instance, info["base"], topic, partition, info["truncation"]),
+           "%s.seg: name", path)
+    if info["size"]:
+        expect(len(data) >= info["size"], "%s.seg: too short", path)
+        data = data[:info["size"]]
+    at, offset, newest, values, positions = BLOCK, info["base"], -1, [], {}
+    while at < len(data):
+        positions[at] = (offset, newest)
+        header, frame, at = read_frame(data, at, topic, partition)
+        expect(header[0] == offset, "%s.seg: offset %d", path, offset)
+        offset += header[6] + 1
+        newest = max(newest, header[8])
+        values.append((header[12], header[5] & 7, frame))
+    if info["end"] >= 0:
+        expect(offset == info["end"] and newest == info["max"],
+               "%s.seg: end", path)
+    blocks = 0
+    if os.path.exists(path + ".idx"):
+        blocks = read_index(path + ".idx", info["base"], positions)
+    return values, offset, blocks
+
+
+def read_log(folder, name):
+    topic, partition, instance = name
+    data = envelope(folder + "/manifest", b"KLMF")
+    fields = struct.unpack_from("<16siQII", data)
+    expect(fields[:3] == name and len(data) == 36 + 56 * fields[4],
+           "%s: manifest", folder)
+    frames, blocks, end = [], 0, None
+    for i in range(fields[4]):
+        info = segment_range(data, 36 + 56 * i)
+        expect(end is None or info["base"] == end, "%s: gap", folder)
+        more, end, count = read_segment(folder, name, info)
+        frames += more
+        blocks += count
+    return {"frames": frames, "blocks": blocks, "segments": fields[4],
+            "end": end}
+
+
+# ---- write-ahead log -------------------------------------------------------
+
+
+def read_group(data, at, directory):
+    """The group at a position, or None where there is none of this store."""
+    names = "magic version kind checksum directory sequence lap previous salt "
+    names += "count size body reserved"
+    g = dict(zip(names.split(),
+                 struct.unpack_from("<4sHHQQQQQQIIII", data, at)))
+    if g["magic"] != b"KLWG" or g["directory"] != directory:
+        return None
+    first = at + 72 + 64 * g["count"]
+    if xxh3(data[at + 16:first], u64(data, at)) != g["checksum"]:
+        return None
+    expect(g["version"] == 1 and g["reserved"] == 0, "group: fields")
+    types, body = [], first
+    for i in range(g["count"]):
+        (kind, flags, r0, _, instance, offset, end, epoch, size, topic,
+         partition, r1) = struct.unpack_from("<BBHIQqqiI16siI", data,
+                                             at + 72 + 64 * i)
+        expect(r0 == 0 and r1 == 0 and 1 <= kind <= 6 and flags <= 1,
+               "entry: fields")
+        if kind == 2:
+            expect(instance == g["sequence"] * 65536 + i + 1, "instance")
+        expect((size > 0) == (kind == 1), "entry: frame")
+        if size:
+            header, _, body = read_frame(data, body, topic, partition)
+            expect((header[0], header[0] + header[6] + 1, header[2])
+                   == (offset, end, epoch), "entry: offsets")
+        types.append(kind)
+    expect(body - first == g["body"] and not any(data[body:at + g["size"]]),
+           "group: body and padding")
+    expect(g["kind"] == 1 or (g["size"] == BLOCK and not types), "seal")
+    g["types"] = types
+    return g
+
+
+def read_ring(folder, directory, slot):
+    groups = []
+    for i in range(slot["files"]):
+        data = read("%s/wal/%d" % (folder, i))
+        expect(len(data) == slot["file_size"], "wal/%d: size", i)
+        for at in range(0, len(data), BLOCK):
+            g = read_group(data, at, directory)
+            if g:
+                groups.append(g)
+    groups.sort(key=lambda g: (g["sequence"], g["kind"]))
+    for a, b in zip(groups, groups[1:]):
+        if a["kind"] == 1 and b["sequence"] == a["sequence"] + 1:
+            expect(b["previous"] == a["checksum"], "chain")
+    return groups
+
+
+# ---- a folder --------------------------------------------------------------
+
+
+def read_folder(folder):
+    identity = envelope(folder + "/identity", b"KLID")
+    expect(len(identity) == 36, "identity: size")
+    slots = [read_slot("%s/checkpoint.%s" % (folder, s)) for s in "ab"]
+    newest = max(slots, key=lambda s: s["generation"])
+    groups = read_ring(folder, xxh3(identity[16:32], 0), newest)
+    logs = {}
+    for entry in os.listdir(folder + "/logs"):
+        topic, _, rest = entry.partition("-")
+        partition, instance = map(int, rest.split("."))
+        name = (bytes.fromhex(topic), partition, instance)
+        if name in newest["logs"]:
+            logs[name] = read_log("%s/logs/%s" % (folder, entry), name)
+    return newest, groups, logs
+
+
+def plain_values(log):
+    """Values of the batches that need no codec to be read; how many others."""
+    values, packed = [], 0
+    for count, codec, frame in log["frames"]:
+        if codec:
+            packed += count
+        else:
+            values += [r.value for r in kafka.decode(frame).records]
+    return values, packed
+
+
+class Tool:
+    def __init__(self, folder):
+        self.start = [os.environ["KL_PROGRAM"], "-D", folder]
+
+    def run(self, *arguments, data=b""):
+        result = subprocess.run(self.start + list(arguments), input=data,
+                                stdout=subprocess.PIPE, timeout=120)
+        expect(result.returncode == 0, "%s: exit %d", " ".join(arguments),
+               result.returncode)
+        return result.stdout
+
+    def kill(self, topic, data, after):
+        """Produces until so many records are acknowledged, then kill -9."""
+        with subprocess.Popen(self.start + ["produce", topic, "-v"],
+                              stdin=subprocess.PIPE,
+                              stdout=subprocess.PIPE) as process:
+            process.stdin.write(data)
+            process.stdin.flush()
+            for _ in range(after):
+                process.stdout.readline()
+            process.send_signal(signal.SIGKILL)
+            process.wait(60)
+
+
+def lines(rng, count):
+    return b"".join(b"%d %s\n" % (i, b"x" * rng.randrange(60))
+                    for i in range(count))
+
+
+def fill(tool, rng):
+    tool.run("topic", "create", "plain", "-c", "segment.bytes=260k")
+    tool.run("topic", "create", "wide", "-p", "5")
+    tool.run("topic", "create", "loose", "-c", "flush=interval",
+             "-c", "segment.bytes=260k")
+    tool.run("topic", "create", "gone")
+    for topic in ("plain", "wide", "loose", "gone"):
+        tool.run("produce", topic, data=lines(rng, 30000))
+    tool.run("produce", "plain", "-z", "zstd", data=lines(rng, 500))
+    tool.run("topic", "delete", "gone")
+    tool.run("topic", "config", "wide", "retention.ms=1000000")
+
+
+def check(folder, tool):
+    newest, groups, logs = read_folder(folder)
+    expect(newest["flags"] == 1, "the stop was not clean")
+    for name, log in newest["logs"].items():
+        end = logs[name]["end"] if name in logs else 0
+        expect(end == log["leo"], "slot and segments: end")
+    found = {}
+    for topic in ("plain", "wide", "loose"):
+        found[topic] = tool.run("consume", topic, "-e").splitlines()
+    meta = (bytes(15) + b"\1", 0)
+    every = [v for n, l in logs.items() if n[:2] != meta
+             for v in plain_values(l)[0]]
+    packed = sum(plain_values(l)[1] for l in logs.values())
+    told = [v for values in found.values() for v in values]
+    expect(len(told) == len(every) + packed, "tool: %d records, files: %d",
+           len(told), len(every) + packed)
+    expect(not set(every) - set(told), "values differ")
+    return {"groups": len(groups), "logs": len(logs), "records": len(told),
+            "segments": sum(l["segments"] for l in logs.values()),
+            "blocks": sum(l["blocks"] for l in logs.values())}
+
+
+def main():
+    rng = random.Random(int(sys.argv[2]) if len(sys.argv) > 2 else 1)
+    folder = tempfile.mkdtemp(prefix="kraftlog-folder-")
+    try:
+        tool = Tool(folder + "/data")
+        fill(tool, rng)
+        check(folder + "/data", tool)
+        tool.kill("plain", lines(rng, 3000), rng.randrange(1, 500))
+        read_ring(folder + "/data",
+                  xxh3(envelope(folder + "/data/identity", b"KLID")[16:32], 0),
+                  read_slot(folder + "/data/checkpoint.a"))
+        tool.run("topic", "list")  # recovers
+        seen = check(folder + "/data", tool)
+    finally:
+        shutil.rmtree(folder)
+    expect(seen["segments"] > 9 and seen["blocks"] > 3, "little: %s", seen)
+    print("folder: " + ", ".join("%d %s" % (v, k) for k, v in seen.items())
+          + ": ok")
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except (Difference, kafka.Malformed, OSError, KeyError,
+            struct.error) as error:
+        sys.exit("folder: %r" % error)
