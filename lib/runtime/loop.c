@@ -17,13 +17,27 @@ int64_t kl_runtime_until(const struct kl_runtime_node *n, int32_t timeout_ms)
     return kl_runtime_now_ns(n) + timeout_ms * INT64_C(1000000);
 }
 
+static void loop_trace_checkpoint(struct kl_runtime_node *n)
+{
+    const struct kl_store_stats *s = kl_store_stats(n->store);
+    uint64_t count = kl_base_stat_get(&s->checkpoints);
+
+    if (count == n->checkpoints_seen)
+        return;
+    n->checkpoints_seen = count;
+    kl_runtime_trace(n, KL_TRACE_DEBUG,
+                     "store.checkpoint count=%llu wal_bytes=%llu",
+                     (unsigned long long)count,
+                     (unsigned long long)kl_base_stat_get(&s->wal_bytes));
+}
+
 int kl_runtime_turn(struct kl_runtime_node *n)
 {
     int moved;
 
     n->now_ns = n->clock->monotonic_ns(n->clock->user);
     kl_base_stat_add(&n->stats.turns, 1);
-    atomic_store_explicit(&n->lanes_woken, 0, memory_order_relaxed);
+    atomic_store(&n->lanes_woken, 0);
     moved = kl_runtime_requests_run(n);
     moved |= kl_runtime_timers_fire(n, n->now_ns);
     kl_store_turn(n->store, n->now_ns, n->clock->wall_ms(n->clock->user));
@@ -33,6 +47,8 @@ int kl_runtime_turn(struct kl_runtime_node *n)
     moved |= kl_runtime_callbacks_run(n);
     if (atomic_load_explicit(&n->stop_wanted, memory_order_relaxed))
         moved |= kl_runtime_stop_step(n);
+    else
+        loop_trace_checkpoint(n);
     kl_runtime_notify_flush(n);
     return moved;
 }

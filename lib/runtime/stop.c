@@ -188,7 +188,12 @@ int kl_runtime_close(struct kl_runtime_node *n)
         }
     }
     stop_join(n);
-    atomic_store(&n->closed, 1);
+    if (!stop_is_closed(n)) {
+        /* Never opened: nobody may begin anything any more. */
+        n->refusing = 1;
+        atomic_store(&n->closed, 1);
+        kl_runtime_drain_closed(n);
+    }
     kl_runtime_unref(n);
     return 0;
 }

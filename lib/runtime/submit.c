@@ -104,7 +104,8 @@ void kl_runtime_drain_closed(struct kl_runtime_node *n)
 
         if (!atomic_compare_exchange_strong(&n->draining, &idle, 1))
             return;
-        while (kl_runtime_requests_run(n) | kl_runtime_callbacks_run(n))
+        while (kl_runtime_requests_run(n) | kl_runtime_finish_run(n) |
+               kl_runtime_callbacks_run(n))
             continue;
         n->notified = 0;
         kl_runtime_broadcast(n);

@@ -120,6 +120,22 @@ START_TEST(submit_to_closed_node)
 }
 END_TEST
 
+START_TEST(submit_to_a_node_never_opened)
+{
+    struct kl_runtime_node *n;
+
+    node_fixture_stop(&f);
+    ck_assert_int_eq(kl_runtime_new(&n, &f.options), 0);
+    kl_runtime_ref(n);
+    ck_assert_int_eq(kl_runtime_close(n), 0);
+    f.n = n;
+    submit_numbered(0, 0);
+    f.n = NULL;
+    ck_assert_int_eq(last_closed, 1);
+    kl_runtime_unref(n);
+}
+END_TEST
+
 START_TEST(submit_before_stop_is_run)
 {
     submit_numbered(0, 0);
@@ -171,6 +187,7 @@ Suite *suite_runtime_submit(void)
     tcase_add_test(t, submit_keeps_order);
     tcase_add_test(t, submit_from_many_threads);
     tcase_add_test(t, submit_to_closed_node);
+    tcase_add_test(t, submit_to_a_node_never_opened);
     tcase_add_test(t, submit_before_stop_is_run);
     tcase_add_test(t, wait_by_owner_polls);
     tcase_add_test(t, wait_ready_needs_no_node);
