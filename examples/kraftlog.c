@@ -74,11 +74,14 @@ int tool_misuse(const char *format, ...)
     return TOOL_USAGE;
 }
 
-int tool_fail_code(const char *what, int code, const char *text)
+int tool_fail_code(const char *what, const char *object, int code,
+                   const char *text)
 {
-    const char *why = text && *text ? text : kl_strerror(code);
+    const char *name = kl_error_name(code);
 
-    return tool_fail("%s: %s (%s)", what, why, kl_error_name(code));
+    if (text && *text)
+        return tool_fail("%s: %s (%s)", what, text, name);
+    return tool_fail("%s: %s: %s (%s)", what, object, kl_strerror(code), name);
 }
 
 int tool_fail_output(int error)
@@ -159,7 +162,7 @@ int tool_open(struct tool *t, int create)
     int rc = kl_node_new(&t->node, NULL);
 
     if (rc != KL_OK)
-        return tool_fail_code(t->dir, rc, NULL);
+        return tool_fail_code("open", t->dir, rc, NULL);
     rc = kl_node_open(t->node, t->dir, flags);
     if (rc == KL_OK)
         rc = kl_node_start(t->node);
@@ -169,10 +172,11 @@ int tool_open(struct tool *t, int create)
         return TOOL_OK;
     kl_node_errmsg(t->node, text, sizeof text);
     if (rc == KL_ENOSTORE)
-        return tool_fail("%s: there is no log in this folder; 'topic create' "
-                         "or -C makes one (%s)",
-                         t->dir, kl_error_name(rc));
-    return tool_fail_code(t->dir, rc, text);
+        return tool_fail(
+            "open: %s: there is no log in this folder; 'topic create' "
+            "or -C makes one (%s)",
+            t->dir, kl_error_name(rc));
+    return tool_fail_code("open", t->dir, rc, text);
 }
 
 int tool_close(struct tool *t, int status)
@@ -187,14 +191,14 @@ int tool_close(struct tool *t, int status)
         rc = kl_node_stop(t->node, -1);
         if (rc != KL_OK && status == TOOL_OK) {
             kl_node_errmsg(t->node, text, sizeof text);
-            status = tool_fail_code(t->dir, rc, text);
+            status = tool_fail_code("close", t->dir, rc, text);
         }
     }
     kl_node_free(t->node);
     return status;
 }
 
-int tool_finish(int begun, kl_op *op, const char *what)
+int tool_finish(int begun, kl_op *op, const char *what, const char *object)
 {
     char text[TOOL_TEXT] = "";
     int rc = begun;
@@ -206,7 +210,7 @@ int tool_finish(int begun, kl_op *op, const char *what)
         kl_op_errmsg(op, text, sizeof text);
     }
     kl_op_free(op);
-    return rc == KL_OK ? TOOL_OK : tool_fail_code(what, rc, text);
+    return rc == KL_OK ? TOOL_OK : tool_fail_code(what, object, rc, text);
 }
 
 /* ---- stat -------------------------------------------------------------- */
@@ -250,7 +254,7 @@ int tool_stat(struct tool *t, int argc, char **argv)
         return status;
     text = tool_stat_text(t->node, &rc);
     if (!text)
-        return tool_fail_code("stat", rc, NULL);
+        return tool_fail_code("stat", t->dir, rc, NULL);
     json_print(text);
     free(text);
     return tool_finish_output();

@@ -147,7 +147,7 @@ int acks_finish(struct acks *a, const char *topic)
     pthread_mutex_unlock(&a->mutex);
     pthread_join(a->thread, NULL);
     if (a->code != KL_OK)
-        status = tool_fail("%s: line %llu: %s (%s)", topic,
+        status = tool_fail("produce: %s, line %llu: %s (%s)", topic,
                            (unsigned long long)a->lines + 1,
                            a->text[0] ? a->text : kl_strerror(a->code),
                            kl_error_name(a->code));

@@ -82,13 +82,12 @@ static int consume_options(struct consume *c, struct tool_args *args)
 
 /* ---- beginning --------------------------------------------------------- */
 
-static int consume_fail(struct consume *c, int32_t partition, int code)
+static int consume_fail(struct consume *c, int code)
 {
     char text[TOOL_TEXT] = "";
 
     kl_consumer_errmsg(c->consumer, text, sizeof text);
-    return tool_fail("%s-%d: %s (%s)", c->topic, (int)partition,
-                     *text ? text : kl_strerror(code), kl_error_name(code));
+    return tool_fail_code("consume", c->topic, code, text);
 }
 
 static int consume_assign(struct consume *c, int32_t partition)
@@ -101,7 +100,7 @@ static int consume_assign(struct consume *c, int32_t partition)
         rc = kl_consumer_seek_timestamp(c->consumer, c->topic, partition,
                                         c->timestamp_ms);
     if (rc != KL_OK)
-        return consume_fail(c, partition, rc);
+        return consume_fail(c, rc);
     c->running++;
     return TOOL_OK;
 }
@@ -117,7 +116,8 @@ static int consume_new(struct tool *t, struct consume *c)
     if (rc == KL_OK)
         rc = kl_consumer_new(&c->consumer, t->client, config);
     kl_config_free(config);
-    return rc == KL_OK ? TOOL_OK : tool_fail_code("consume", rc, NULL);
+    return rc == KL_OK ? TOOL_OK
+                       : tool_fail_code("consume", c->topic, rc, NULL);
 }
 
 static int consume_begin(struct tool *t, struct consume *c)
@@ -130,7 +130,7 @@ static int consume_begin(struct tool *t, struct consume *c)
         return status;
     rc = kl_client_partition_count(t->client, c->topic, &partitions);
     if (rc != KL_OK)
-        return tool_fail_code(c->topic, rc, NULL);
+        return tool_fail_code("consume", c->topic, rc, NULL);
     status = consume_new(t, c);
     if (status == TOOL_OK && c->partition >= 0)
         return consume_assign(c, c->partition);
@@ -156,22 +156,19 @@ static int consume_records(struct consume *c, kl_event *event)
     if (rc == KL_OK || rc == KL_EEND)
         return TOOL_OK;
     output_flush(&c->output);
-    return tool_fail("%s-%d: offset %lld and behind: %s (%s)", c->topic,
-                     (int)partition, (long long)kl_event_offset(event),
-                     kl_strerror(rc), kl_error_name(rc));
+    return tool_fail("consume: %s-%d, offset %lld and behind: %s (%s)",
+                     c->topic, (int)partition,
+                     (long long)kl_event_offset(event), kl_strerror(rc),
+                     kl_error_name(rc));
 }
 
 static int consume_error(struct consume *c, const kl_event *event)
 {
     char text[TOOL_TEXT] = "";
-    int code = kl_event_code(event);
 
     output_flush(&c->output);
     kl_event_errmsg(event, text, sizeof text);
-    return tool_fail("%s-%d: offset %lld: %s (%s)", c->topic,
-                     (int)kl_event_partition(event),
-                     (long long)kl_event_offset(event),
-                     *text ? text : kl_strerror(code), kl_error_name(code));
+    return tool_fail_code("consume", c->topic, kl_event_code(event), text);
 }
 
 static int consume_event(struct consume *c, kl_event *event)
@@ -211,7 +208,7 @@ static int consume_run(struct consume *c)
         int rc = consume_poll(c, &event);
 
         if (rc != KL_OK)
-            return tool_fail_code(c->topic, rc, NULL);
+            return consume_fail(c, rc);
         if (event)
             status = consume_event(c, event);
         kl_event_free(event);
@@ -228,7 +225,7 @@ int tool_consume(struct tool *t, int argc, char **argv)
     int status;
 
     if (!c)
-        return tool_fail_code("consume", KL_ENOMEM, NULL);
+        return tool_fail_code("consume", "memory", KL_ENOMEM, NULL);
     c->partition = -1;
     c->offset = KL_OFFSET_BEGIN;
     c->count = -1;

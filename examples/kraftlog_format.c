@@ -170,7 +170,7 @@ int format_init(struct format *f, const char *text)
     f->count = 0;
     f->text = strdup(text);
     if (!f->text)
-        return tool_fail_code("consume", KL_ENOMEM, NULL);
+        return tool_fail_code("consume", "format", KL_ENOMEM, NULL);
     return format_parse(f, f->text);
 }
 

@@ -92,7 +92,7 @@ static int produce_refused(struct produce *p, int code)
     char text[TOOL_TEXT] = "";
 
     kl_producer_errmsg(p->producer, text, sizeof text);
-    return tool_fail("%s: line %llu: %s (%s)", p->topic,
+    return tool_fail("produce: %s, line %llu: %s (%s)", p->topic,
                      (unsigned long long)p->accepted + 1,
                      *text ? text : kl_strerror(code), kl_error_name(code));
 }
@@ -160,11 +160,11 @@ static int produce_input(struct produce *p)
     if (filled == 0)
         return TOOL_OK;
     if (errno == EMSGSIZE)
-        return tool_fail("standard input: line %llu: longer than "
-                         "max.message.bytes of %s, %zu",
-                         (unsigned long long)p->lines.number + 1, p->topic,
+        return tool_fail("produce: %s, line %llu: longer than "
+                         "max.message.bytes, %zu",
+                         p->topic, (unsigned long long)p->lines.number + 1,
                          p->lines.line_max);
-    return tool_fail("standard input: %s", strerror(errno));
+    return tool_fail("produce: standard input: %s", strerror(errno));
 }
 
 /* ---- beginning and end ------------------------------------------------- */
@@ -208,7 +208,7 @@ static int produce_config(const struct produce *p, kl_config **out)
     int rc = kl_config_new(out, NULL, NULL);
 
     if (rc != KL_OK)
-        return tool_fail_code("produce", rc, NULL);
+        return tool_fail_code("produce", p->topic, rc, NULL);
     rc = kl_config_set(*out, "compression.type", p->codec);
     if (rc == KL_OK)
         return TOOL_OK;
@@ -220,25 +220,33 @@ static int produce_begin(struct tool *t, struct produce *p,
                          const kl_config *config)
 {
     int64_t line_max = 0;
+    int32_t partitions = 0;
     int status = tool_open(t, 0);
     int rc;
 
     if (status == TOOL_OK)
-        status = tool_topic_number(t, p->topic, "max.message.bytes", &line_max);
+        status = tool_topic_number(t, "produce", p->topic, "max.message.bytes",
+                                   &line_max);
     if (status != TOOL_OK)
         return status;
-    rc = kl_producer_new(&p->producer, t->client, config);
+    rc = kl_client_partition_count(t->client, p->topic, &partitions);
+    if (rc == KL_OK && p->partition >= partitions)
+        return tool_fail("produce: %s-%d: no such partition of %d (%s)",
+                         p->topic, (int)p->partition, (int)partitions,
+                         kl_error_name(KL_ENOTOPIC));
+    if (rc == KL_OK)
+        rc = kl_producer_new(&p->producer, t->client, config);
     if (rc != KL_OK)
-        return tool_fail_code("produce", rc, NULL);
+        return tool_fail_code("produce", p->topic, rc, NULL);
     if (lines_init(&p->lines, STDIN_FILENO, (size_t)line_max) != 0)
-        return tool_fail_code("produce", KL_ENOMEM, NULL);
+        return tool_fail_code("produce", p->topic, KL_ENOMEM, NULL);
     p->has_progress = isatty(STDERR_FILENO);
     if (p->has_progress)
         p->start_ms = produce_now_ms();
     if (p->verbose) {
         p->acks = acks_start();
         if (!p->acks)
-            return tool_fail_code("produce", KL_ENOMEM, NULL);
+            return tool_fail_code("produce", p->topic, KL_ENOMEM, NULL);
     }
     return TOOL_OK;
 }
@@ -259,7 +267,7 @@ static int produce_end(struct produce *p, int status)
         status = TOOL_FAILED;
     } else if (rc != KL_OK) {
         kl_producer_errmsg(p->producer, text, sizeof text);
-        status = tool_fail_code(p->topic, rc, text);
+        status = tool_fail_code("produce", p->topic, rc, text);
     }
     kl_producer_free(p->producer);
     lines_deinit(&p->lines);
@@ -274,7 +282,7 @@ int tool_produce(struct tool *t, int argc, char **argv)
     int status;
 
     if (!p)
-        return tool_fail_code("produce", KL_ENOMEM, NULL);
+        return tool_fail_code("produce", "memory", KL_ENOMEM, NULL);
     p->partition = KL_PARTITION_ANY;
     status = produce_options(p, &args);
     p->topic = args.operands[0];

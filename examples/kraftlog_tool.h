@@ -27,9 +27,10 @@ struct tool
 /* These return TOOL_FAILED and TOOL_USAGE, so that a caller can return them. */
 int tool_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
 int tool_misuse(const char *format, ...) __attribute__((format(printf, 1, 2)));
-/* "what: why", where why is the library's text for code or a better one; text
- * may be NULL or empty. */
-int tool_fail_code(const char *what, int code, const char *text);
+/* "what: text (code)". The library's text names the object; where it is NULL or
+ * empty, the object and the general text for the code stand there. */
+int tool_fail_code(const char *what, const char *object, int code,
+                   const char *text);
 /* Flushes stdio's standard output. Nothing is told where its reader is gone. */
 int tool_finish_output(void);
 int tool_fail_output(int error);
@@ -66,13 +67,13 @@ int tool_open(struct tool *t, int create);
  * larger of the two codes is the program's. */
 int tool_close(struct tool *t, int status);
 /* Waits for an operation and frees it; begun is what beginning it returned. */
-int tool_finish(int begun, kl_op *op, const char *what);
+int tool_finish(int begun, kl_op *op, const char *what, const char *object);
 
 /* ---- commands ---- */
 
 /* The value of a number among the keys of a topic (kraftlog_topic.c). */
-int tool_topic_number(struct tool *t, const char *topic, const char *key,
-                      int64_t *out);
+int tool_topic_number(struct tool *t, const char *what, const char *topic,
+                      const char *key, int64_t *out);
 
 int tool_topic(struct tool *t, int argc, char **argv);
 int tool_produce(struct tool *t, int argc, char **argv);

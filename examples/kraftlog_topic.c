@@ -83,14 +83,14 @@ static int topic_create(struct tool *t, struct tool_args *args)
     args->options = "+:p:c:";
     rc = kl_config_new(&config, NULL, NULL);
     if (rc != KL_OK)
-        return tool_fail_code(args->command, rc, NULL);
+        return tool_fail_code(args->command, "configuration", rc, NULL);
     status = topic_create_options(args, config, &partitions);
     if (status == TOOL_OK)
         status = tool_open(t, 1);
     if (status == TOOL_OK) {
         rc = kl_admin_create_topic(t->client, args->operands[0],
                                    (int32_t)partitions, 1, config, 0, &op);
-        status = tool_finish(rc, op, args->operands[0]);
+        status = tool_finish(rc, op, args->command, args->operands[0]);
     }
     kl_config_free(config);
     return status;
@@ -110,7 +110,8 @@ static int topic_open(struct tool *t, struct tool_args *args, int min, int max,
 
 /* Waits for an operation with a JSON result, which is copied: *text_out is to
  * be freed. */
-static int topic_json(int begun, kl_op *op, const char *what, char **text_out)
+static int topic_json(int begun, kl_op *op, const char *what,
+                      const char *object, char **text_out)
 {
     const char *text;
     size_t size;
@@ -124,24 +125,25 @@ static int topic_json(int begun, kl_op *op, const char *what, char **text_out)
         else
             memcpy(*text_out, text, size + 1);
     }
-    return tool_finish(begun, op, what);
+    return tool_finish(begun, op, what, object);
 }
 
 /* The description of a topic; *text_out is to be freed. */
-static int topic_description(struct tool *t, const char *name, char **text_out)
+static int topic_description(struct tool *t, const char *what, const char *name,
+                             char **text_out)
 {
     kl_op *op = NULL;
     int rc = kl_admin_describe_topic(t->client, name, 0, &op);
 
-    return topic_json(rc, op, name, text_out);
+    return topic_json(rc, op, what, name, text_out);
 }
 
-int tool_topic_number(struct tool *t, const char *topic, const char *key,
-                      int64_t *out)
+int tool_topic_number(struct tool *t, const char *what, const char *topic,
+                      const char *key, int64_t *out)
 {
     const char *value = NULL;
     char *text;
-    int status = topic_description(t, topic, &text);
+    int status = topic_description(t, what, topic, &text);
 
     if (status == TOOL_OK) {
         value = json_get(text, "config");
@@ -149,7 +151,7 @@ int tool_topic_number(struct tool *t, const char *topic, const char *key,
         if (value)
             *out = strtoll(value, NULL, 10);
         else
-            status = tool_fail("%s: no key '%s'", topic, key);
+            status = tool_fail("%s: %s has no %s", what, topic, key);
     }
     free(text);
     return status;
@@ -171,7 +173,7 @@ static int topic_list(struct tool *t, struct tool_args *args)
     if (status != TOOL_OK)
         return status;
     rc = kl_admin_list_topics(t->client, 0, &op);
-    status = topic_json(rc, op, "topic list", &text);
+    status = topic_json(rc, op, args->command, t->dir, &text);
     topics = text ? json_get(text, "topics") : NULL;
     /* Names of topics have no characters that JSON escapes. */
     while (topics && (at = json_next(topics, at, &item)))
@@ -188,7 +190,7 @@ static int topic_describe(struct tool *t, struct tool_args *args)
 
     if (status != TOOL_OK)
         return status;
-    status = topic_description(t, args->operands[0], &text);
+    status = topic_description(t, args->command, args->operands[0], &text);
     if (status == TOOL_OK) {
         json_print(text);
         status = tool_finish_output();
@@ -206,19 +208,19 @@ static int topic_delete(struct tool *t, struct tool_args *args)
     if (status != TOOL_OK)
         return status;
     rc = kl_admin_delete_topic(t->client, args->operands[0], 0, &op);
-    return tool_finish(rc, op, args->operands[0]);
+    return tool_finish(rc, op, args->command, args->operands[0]);
 }
 
 /* ---- config ------------------------------------------------------------ */
 
 /* A line KEY=VALUE for every key of topics. */
-static int topic_config_print(struct tool *t, const char *name)
+static int topic_config_print(struct tool *t, const struct tool_args *args)
 {
     struct json_item item;
     const char *config;
     const char *at = NULL;
     char *text = NULL;
-    int status = topic_description(t, name, &text);
+    int status = topic_description(t, args->command, args->operands[0], &text);
 
     if (status != TOOL_OK)
         return status;
@@ -233,15 +235,14 @@ static int topic_config_print(struct tool *t, const char *name)
     return tool_finish_output();
 }
 
-static int topic_config_set(struct tool *t, const char *topic, const char *key,
-                            const char *value)
+static int topic_config_set(struct tool *t, const struct tool_args *args,
+                            const char *key, const char *value)
 {
-    char what[TOOL_TEXT];
+    const char *topic = args->operands[0];
     kl_op *op = NULL;
     int rc = kl_admin_set_config(t->client, topic, key, value, 0, &op);
 
-    snprintf(what, sizeof what, "%s: %s", topic, key);
-    return tool_finish(rc, op, what);
+    return tool_finish(rc, op, args->command, topic);
 }
 
 /* All pairs are looked at before the first is set. */
@@ -253,7 +254,7 @@ static int topic_config_pairs(struct tool_args *args,
     int rc = kl_config_new(&config, NULL, NULL);
 
     if (rc != KL_OK)
-        return tool_fail_code(args->command, rc, NULL);
+        return tool_fail_code(args->command, "configuration", rc, NULL);
     for (int i = 1; i < args->operand_count && status == TOOL_OK; i++)
         status =
             topic_pair(config, args->command, args->operands[i], &values[i]);
@@ -264,7 +265,6 @@ static int topic_config_pairs(struct tool_args *args,
 static int topic_config(struct tool *t, struct tool_args *args)
 {
     const char *values[TOOL_OPERANDS] = {NULL};
-    const char *name;
     int status;
 
     args->options = "+:";
@@ -274,11 +274,10 @@ static int topic_config(struct tool *t, struct tool_args *args)
     status = topic_config_pairs(args, values);
     if (status == TOOL_OK)
         status = tool_open(t, 0);
-    name = args->operands[0];
     if (status == TOOL_OK && args->operand_count == 1)
-        return topic_config_print(t, name);
+        return topic_config_print(t, args);
     for (int i = 1; i < args->operand_count && status == TOOL_OK; i++)
-        status = topic_config_set(t, name, args->operands[i], values[i]);
+        status = topic_config_set(t, args, args->operands[i], values[i]);
     return status;
 }
 
