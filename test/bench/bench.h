@@ -146,8 +146,6 @@ struct bench_setup
     const char *wal_bytes;
     const char *flush; /* of the topic; NULL = the topic is there */
     int32_t partitions;
-    const char *batch_size;
-    const char *in_flight;
 };
 
 void bench_rig_open(struct bench_rig *rig, const struct bench_setup *setup);

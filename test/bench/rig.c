@@ -42,8 +42,6 @@ void bench_rig_open(struct bench_rig *rig, const struct bench_setup *setup)
     rig->folder = setup->folder;
     bench_check(kl_config_new(&config, NULL, NULL), "configuration");
     rig_set(config, "wal.bytes", setup->wal_bytes);
-    rig_set(config, "batch.size", setup->batch_size);
-    rig_set(config, "max.in.flight.requests.per.connection", setup->in_flight);
     bench_check(kl_node_new(&rig->node, config), "node");
     if (kl_node_open(rig->node, path, KL_OPEN_CREATE)) {
         kl_node_errmsg(rig->node, text, sizeof text);
