@@ -46,8 +46,7 @@ choose_input() {
         done
     fi
     # A last line without line feed could not be told from one with it.
-    [ -z "$(tail -c 1 "$dir/input" | tr '\n' ' ' | tr -d ' ')" ] \
-        || echo >>"$dir/input"
+    [ -z "$(tail -c 1 "$dir/input")" ] || echo >>"$dir/input"
 }
 
 # Prints what comes in on and kills the process when half has been seen. What it
