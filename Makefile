@@ -78,6 +78,10 @@ COMPILE = $(CC) -std=c11 -D_GNU_SOURCE -fvisibility=hidden -fPIC -pthread \
     $(FEATURES)
 LINK = $(CC) -pthread $(VARIANT_$(VARIANT)) -Wl,--gc-sections
 LIBS = $(CODEC_LIBS)
+# Nothing is thrown through this library, so what is loaded has no tables for
+# unwinding; debuggers find theirs in .debug_frame.
+COMPILE_lib = $(if $(filter release,$(VARIANT)),\
+    -fno-asynchronous-unwind-tables -fno-unwind-tables)
 
 # ---- what there is to build -------------------------------------------------
 # ROOMS="base os" builds and tests the library of these rooms alone.
@@ -124,7 +128,7 @@ all: $(STATIC) $(SHARED) $(PROGRAM) $(EXAMPLES) $(BUILD)/kraftlog.pc
 # these differ, and what depends on them is made again then.
 
 define STAMP_flags
-$(COMPILE) $(CODEC_CFLAGS) $(CHECK_CFLAGS) $(CPPFLAGS) $(CFLAGS)
+$(COMPILE) $(COMPILE_lib) $(CODEC_CFLAGS) $(CHECK_CFLAGS) $(CPPFLAGS) $(CFLAGS)
 endef
 define STAMP_links
 $(LINK) $(LDFLAGS) $(LIBS) $(CHECK_LIBS) $(LIB_SRC) $(KRAFTLOG_SRC)
@@ -148,7 +152,8 @@ includes = $(INCLUDE_$(if $(filter test/api/%,$1),api,$(firstword \
 $(BUILD)/obj/%.o: %.c $(BUILD)/flags
 	$(call say,CC,$<)
 	@mkdir -p $(@D)
-	$(Q)$(COMPILE) $(call includes,$<) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
+	$(Q)$(COMPILE) $(COMPILE_$(firstword $(subst /, ,$<))) \
+	    $(call includes,$<) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
 
 ALL_SRC := $(LIB_SRC) $(KRAFTLOG_SRC) $(EXAMPLE_SRC) $(unit_SRC) $(fault_SRC) \
     $(api_SRC) $(process_SRC) $(BENCH_SRC) $(PROPERTY_SRC) $(TESTLIB_SRC)
@@ -174,12 +179,26 @@ $(BUILD)/kraftlog.map: $(BUILD)/functions
 	    sed 's/.*/        &;/' $<; echo '    local:'; echo '        *;'; \
 	    echo '};' ) >$@
 
+# What makes the library smaller, as far as linker and loader can do it: a
+# program that needs relocations is linked with each option and run.
+LINK_SMALL = -Wl,-z,noseparate-code -Wl,-z,pack-relative-relocs \
+    -Wl,--hash-style=gnu
+$(BUILD)/link-options: $(BUILD)/links
+	@echo 'int n; int *p = &n; int main(void) { return *p; }' >$@.c; \
+	for option in $(LINK_SMALL); do \
+	    $(LINK) -fPIE -pie -Werror $$option -o $@.probe $@.c \
+	        >$@.log 2>&1 && ! grep -q . $@.log && $@.probe && \
+	        echo "$$option"; \
+	done >$@.new; mv $@.new $@; rm -f $@.c $@.probe $@.log
+
 # Undefined symbols are refused, but clang leaves a sanitizer's to the program.
-$(BUILD)/$(SHARED_FILE): $(LIB_OBJ) $(BUILD)/kraftlog.map $(BUILD)/links
+$(BUILD)/$(SHARED_FILE): $(LIB_OBJ) $(BUILD)/kraftlog.map \
+    $(BUILD)/link-options $(BUILD)/links
 	$(call say,LD,$@)
 	$(Q)$(LINK) -shared -Wl,-soname,$(SONAME) \
 	    -Wl,--version-script,$(BUILD)/kraftlog.map \
-	    $(if $(SANITIZED),,-Wl,-z,defs) $(LDFLAGS) -o $@ $(LIB_OBJ) $(LIBS)
+	    $(if $(SANITIZED),,-Wl,-z,defs) @$(BUILD)/link-options $(LDFLAGS) \
+	    -o $@ $(LIB_OBJ) $(LIBS)
 
 $(SHARED): $(BUILD)/$(SHARED_FILE)
 	$(Q)ln -sf $(SHARED_FILE) $(BUILD)/$(SONAME)
@@ -295,10 +314,11 @@ check-ffi: $(SHARED) $(PROGRAM)
 check-man: ## manual pages are well formed and mention every function
 check-man: $(BUILD)/functions
 	@sh test/lint/man.sh $(BUILD)/functions $(MAN)
+	@$(PYTHON) test/lint/man.py
 
 .PHONY: bench
 bench: ## measure against the limits of this machine (BENCH=name for one row)
-bench: $(BUILD)/test/bench $(PROGRAM)
+bench: $(BUILD)/test/bench $(PROGRAM) $(SHARED)
 	@$(TEST_ENV) $< $(BENCH)
 
 .PHONY: demo
