@@ -78,9 +78,10 @@ X(COMPRESSION_TYPE, "compression.type", PRODUCER, ENUM, "none", 0, 2,          \
 X(LINGER_MS, "linger.ms", PRODUCER, MS, "0", 0, 900000, "",                    \
   "How long a batch waits for more records. With 0 a batch grows only while "  \
   "others of its partition are on their way.")                                 \
-X(MAX_IN_FLIGHT, "max.in.flight.requests.per.connection", PRODUCER, INT, "5",  \
+X(MAX_IN_FLIGHT, "max.in.flight.requests.per.connection", PRODUCER, INT, "16", \
   1, 1024, "",                                                                 \
-  "Batches of one partition that are on their way at the same time.")          \
+  "Batches of one partition that are on their way at the same time. Their "    \
+  "order is kept whatever the value.")                                         \
 X(AUTO_OFFSET_RESET, "auto.offset.reset", CONSUMER, ENUM, "earliest", 0, 2,    \
   "earliest|latest|none",                                                      \
   "Where to go on when the wanted offset is not there (any more); none "       \
