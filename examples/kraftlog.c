@@ -103,29 +103,49 @@ int tool_finish_output(void)
 
 /* ---- the command line -------------------------------------------------- */
 
+/* The next argument that is not an operand; 0 at the end. */
+static int tool_find_option(struct tool_args *args)
+{
+    for (; *args->argv; args->argv++) {
+        char *text = *args->argv;
+
+        if (!args->only_operands && strcmp(text, "--") == 0) {
+            args->only_operands = 1;
+        } else if (!args->only_operands && text[0] == '-' && text[1]) {
+            args->cluster = text + 1;
+            args->argv++;
+            return 1;
+        } else {
+            if (args->operand_count < TOOL_OPERANDS)
+                args->operands[args->operand_count] = text;
+            args->operand_count++;
+        }
+    }
+    return 0;
+}
+
 int tool_option(struct tool_args *args)
 {
-    for (;;) {
-        int before = optind;
-        int c = getopt(args->argc, args->argv, args->options);
+    char letter;
 
-        if (c == ':')
-            tool_misuse("%s: -%c wants a value", args->command, optopt);
-        else if (c == '?')
-            tool_misuse("%s: no option -%c", args->command, optopt);
-        if (c != -1)
-            return c == ':' ? '?' : c;
-        if (optind >= args->argc)
-            return -1;
-        /* getopt has stopped at an operand, or gone over a "--", after which
-         * all are operands. */
-        do {
-            if (args->operand_count < TOOL_OPERANDS)
-                args->operands[args->operand_count] = args->argv[optind];
-            args->operand_count++;
-            optind++;
-        } while (optind - 1 > before && optind < args->argc);
+    if ((!args->cluster || !*args->cluster) && !tool_find_option(args))
+        return -1;
+    letter = *args->cluster++;
+    if (strchr(args->letters, letter))
+        return letter;
+    if (!strchr(args->with_value, letter)) {
+        tool_misuse("%s: no option -%c", args->command, letter);
+        return '?';
     }
+    /* -pVALUE or -p VALUE */
+    args->value = *args->cluster ? args->cluster : *args->argv;
+    if (!*args->cluster && args->value)
+        args->argv++;
+    args->cluster = NULL;
+    if (args->value)
+        return letter;
+    tool_misuse("%s: -%c wants a value", args->command, letter);
+    return '?';
 }
 
 int tool_operands(const struct tool_args *args, int min, int max,
@@ -240,14 +260,13 @@ static char *tool_stat_text(const kl_node *node, int *code)
     }
 }
 
-int tool_stat(struct tool *t, int argc, char **argv)
+int tool_stat(struct tool *t, struct tool_args *args)
 {
-    struct tool_args args = {argc, argv, "+:", "stat", {NULL}, 0};
     char *text;
     int status;
     int rc;
 
-    if (tool_option(&args) != -1 || tool_operands(&args, 0, 0, "none"))
+    if (tool_option(args) != -1 || tool_operands(args, 0, 0, "none"))
         return TOOL_USAGE;
     status = tool_open(t, 0);
     if (status != TOOL_OK)
@@ -262,31 +281,36 @@ int tool_stat(struct tool *t, int argc, char **argv)
 
 /* ---- main -------------------------------------------------------------- */
 
-static int tool_run(struct tool *t, int argc, char **argv)
+static int tool_run(struct tool *t, char **argv)
 {
     static const struct
     {
         const char *name;
-        int (*run)(struct tool *, int, char **);
+        int (*run)(struct tool *, struct tool_args *);
+        const char *letters;
+        const char *with_value;
     } commands[] = {
-        {"topic", tool_topic},
-        {"produce", tool_produce},
-        {"consume", tool_consume},
-        {"stat", tool_stat},
+        {"topic", tool_topic, "", ""},
+        {"produce", tool_produce, "v", "pKz"},
+        {"consume", tool_consume, "e", "pocf"},
+        {"stat", tool_stat, "", ""},
     };
-    const char *name = argv[optind];
+    struct tool_args args = {0};
 
-    if (!name)
+    if (!*argv)
         return tool_misuse("no command");
-    optind++;
     for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++) {
-        if (strcmp(commands[i].name, name) != 0)
+        if (strcmp(commands[i].name, *argv) != 0)
             continue;
         if (!t->dir)
-            return tool_misuse("-D DIR is missing before %s", name);
-        return tool_close(t, commands[i].run(t, argc, argv));
+            return tool_misuse("-D DIR is missing before %s", *argv);
+        args.command = commands[i].name;
+        args.letters = commands[i].letters;
+        args.with_value = commands[i].with_value;
+        args.argv = argv + 1;
+        return tool_close(t, commands[i].run(t, &args));
     }
-    return tool_misuse("no command '%s'", name);
+    return tool_misuse("no command '%s'", *argv);
 }
 
 int main(int argc, char **argv)
@@ -296,6 +320,7 @@ int main(int argc, char **argv)
 
     /* A reader that has gone is seen as a failed write. */
     signal(SIGPIPE, SIG_IGN);
+    /* These end at the command, so that POSIX's getopt will do. */
     while ((c = getopt(argc, argv, "+:D:ChV")) != -1) {
         switch (c) {
         case 'D':
@@ -316,5 +341,5 @@ int main(int argc, char **argv)
             return tool_misuse("no option -%c", optopt);
         }
     }
-    return tool_run(&t, argc, argv);
+    return tool_run(&t, argv + optind);
 }

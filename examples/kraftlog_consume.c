@@ -50,28 +50,28 @@ static int consume_options(struct consume *c, struct tool_args *args)
     while ((option = tool_option(args)) != -1) {
         switch (option) {
         case 'p':
-            if (tool_number(optarg, 0, INT32_MAX, &number) != 0)
+            if (tool_number(args->value, 0, INT32_MAX, &number) != 0)
                 return tool_misuse("consume: -p: '%s' is not a partition",
-                                   optarg);
+                                   args->value);
             c->partition = (int32_t)number;
             break;
         case 'o':
-            if (consume_offset(c, optarg) != 0)
+            if (consume_offset(c, args->value) != 0)
                 return tool_misuse("consume: -o: '%s' is not begin, end, an "
                                    "offset or @milliseconds",
-                                   optarg);
+                                   args->value);
             break;
         case 'c':
-            if (tool_number(optarg, 1, INT64_MAX, &c->count) != 0)
+            if (tool_number(args->value, 1, INT64_MAX, &c->count) != 0)
                 return tool_misuse("consume: -c: '%s' is not a number of "
                                    "records",
-                                   optarg);
+                                   args->value);
             break;
         case 'e':
             c->exit_at_end = 1;
             break;
         case 'f':
-            c->format_text = optarg;
+            c->format_text = args->value;
             break;
         default:
             return TOOL_USAGE;
@@ -218,9 +218,8 @@ static int consume_run(struct consume *c)
     return status;
 }
 
-int tool_consume(struct tool *t, int argc, char **argv)
+int tool_consume(struct tool *t, struct tool_args *args)
 {
-    struct tool_args args = {argc, argv, "+:p:o:c:ef:", "consume", {NULL}, 0};
     struct consume *c = calloc(1, sizeof *c);
     int status;
 
@@ -231,8 +230,8 @@ int tool_consume(struct tool *t, int argc, char **argv)
     c->count = -1;
     c->format_text = "%s\\n";
     c->output.fd = STDOUT_FILENO;
-    status = consume_options(c, &args);
-    c->topic = args.operands[0];
+    status = consume_options(c, args);
+    c->topic = args->operands[0];
     if (status == TOOL_OK)
         status = format_init(&c->format, c->format_text);
     if (status == TOOL_OK)

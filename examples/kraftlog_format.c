@@ -138,27 +138,25 @@ static int format_parse(struct format *f, char *text)
     char *start = text;
 
     while (*text) {
-        size_t taken = 1;
-
         if (*text == '%' && text[1] != '%') {
             if (!text[1] || !strchr(format_letters, text[1]))
                 return tool_misuse("consume: -f: no letter %.2s", text);
             if (format_add_text(f, start, out) != 0 ||
                 format_add(f, text[1], NULL, 0) != 0)
                 return tool_misuse("consume: -f: too long");
-            start = out;
             text += 2;
-            continue;
+            start = out;
+        } else if (*text == '\\') {
+            size_t taken = format_escape(text + 1, out);
+
+            if (taken == 0)
+                return tool_misuse("consume: -f: no escape %.2s", text);
+            text += 1 + taken;
+            out++;
+        } else {
+            text += *text == '%'; /* the first of two */
+            *out++ = *text++;
         }
-        if (*text == '\\')
-            taken = format_escape(text + 1, out);
-        else
-            *out = *text;
-        if (taken == 0)
-            return tool_misuse("consume: -f: no escape %.2s", text);
-        /* An escape, and the second of two percent signs. */
-        text += *text == '\\' ? 1 + taken : *text == '%' ? 2 : 1;
-        out++;
     }
     if (format_add_text(f, start, out) != 0)
         return tool_misuse("consume: -f: too long");

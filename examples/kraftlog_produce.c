@@ -177,20 +177,21 @@ static int produce_options(struct produce *p, struct tool_args *args)
     while ((c = tool_option(args)) != -1) {
         switch (c) {
         case 'p':
-            if (tool_number(optarg, 0, INT32_MAX, &number) != 0)
+            if (tool_number(args->value, 0, INT32_MAX, &number) != 0)
                 return tool_misuse("produce: -p: '%s' is not a partition",
-                                   optarg);
+                                   args->value);
             p->partition = (int32_t)number;
             break;
         case 'K':
-            if (format_unescape(optarg, optarg, &p->separator_size) != 0 ||
+            if (format_unescape(args->value, args->value, &p->separator_size) !=
+                    0 ||
                 p->separator_size == 0)
                 return tool_misuse("produce: -K: '%s' is not a separator",
-                                   optarg);
-            p->separator = optarg;
+                                   args->value);
+            p->separator = args->value;
             break;
         case 'z':
-            p->codec = optarg;
+            p->codec = args->value;
             break;
         case 'v':
             p->verbose = 1;
@@ -274,9 +275,8 @@ static int produce_end(struct produce *p, int status)
     return status;
 }
 
-int tool_produce(struct tool *t, int argc, char **argv)
+int tool_produce(struct tool *t, struct tool_args *args)
 {
-    struct tool_args args = {argc, argv, "+:p:K:z:v", "produce", {NULL}, 0};
     struct produce *p = calloc(1, sizeof *p);
     kl_config *config = NULL;
     int status;
@@ -284,8 +284,8 @@ int tool_produce(struct tool *t, int argc, char **argv)
     if (!p)
         return tool_fail_code("produce", "memory", KL_ENOMEM, NULL);
     p->partition = KL_PARTITION_ANY;
-    status = produce_options(p, &args);
-    p->topic = args.operands[0];
+    status = produce_options(p, args);
+    p->topic = args->operands[0];
     if (status == TOOL_OK)
         status = produce_config(p, &config);
     if (status == TOOL_OK) {

@@ -39,13 +39,18 @@ int tool_fail_output(int error);
 
 enum { TOOL_OPERANDS = 64 };
 
-/* Options and operands in any order, as POSIX's getopt does not do it. */
+/* Arguments from the front: options of one letter, with a value where the
+ * letter is in with_value, and operands between them; behind "--" there are
+ * operands only. */
 struct tool_args
 {
-    int argc;
-    char **argv;
-    const char *options; /* as for getopt, beginning with "+:" */
-    const char *command; /* for messages */
+    char **argv; /* the next argument; NULL at the end */
+    const char *command;
+    const char *letters;    /* options without a value */
+    const char *with_value; /* options with one */
+    char *cluster;          /* more letters behind one dash */
+    char *value;            /* of the option */
+    int only_operands;
     char *operands[TOOL_OPERANDS];
     int operand_count;
 };
@@ -75,10 +80,10 @@ int tool_finish(int begun, kl_op *op, const char *what, const char *object);
 int tool_topic_number(struct tool *t, const char *what, const char *topic,
                       const char *key, int64_t *out);
 
-int tool_topic(struct tool *t, int argc, char **argv);
-int tool_produce(struct tool *t, int argc, char **argv);
-int tool_consume(struct tool *t, int argc, char **argv);
-int tool_stat(struct tool *t, int argc, char **argv);
+int tool_topic(struct tool *t, struct tool_args *args);
+int tool_produce(struct tool *t, struct tool_args *args);
+int tool_consume(struct tool *t, struct tool_args *args);
+int tool_stat(struct tool *t, struct tool_args *args);
 
 /* ---- JSON that the library wrote (kraftlog_json.c) ---- */
 

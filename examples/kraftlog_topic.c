@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 /* ---- key=value --------------------------------------------------------- */
 
@@ -56,12 +55,12 @@ static int topic_create_options(struct tool_args *args, kl_config *config,
     while ((c = tool_option(args)) != -1) {
         switch (c) {
         case 'p':
-            if (tool_number(optarg, 1, INT32_MAX, partitions) != 0)
+            if (tool_number(args->value, 1, INT32_MAX, partitions) != 0)
                 return tool_misuse("%s: -p: '%s' is not a number of partitions",
-                                   args->command, optarg);
+                                   args->command, args->value);
             break;
         case 'c':
-            status = topic_pair(config, args->command, optarg, &value);
+            status = topic_pair(config, args->command, args->value, &value);
             if (status != TOOL_OK)
                 return status;
             break;
@@ -80,7 +79,6 @@ static int topic_create(struct tool *t, struct tool_args *args)
     int status;
     int rc;
 
-    args->options = "+:p:c:";
     rc = kl_config_new(&config, NULL, NULL);
     if (rc != KL_OK)
         return tool_fail_code(args->command, "configuration", rc, NULL);
@@ -102,7 +100,6 @@ static int topic_create(struct tool *t, struct tool_args *args)
 static int topic_open(struct tool *t, struct tool_args *args, int min, int max,
                       const char *wanted)
 {
-    args->options = "+:";
     if (tool_option(args) != -1 || tool_operands(args, min, max, wanted))
         return TOOL_USAGE;
     return tool_open(t, 0);
@@ -267,7 +264,6 @@ static int topic_config(struct tool *t, struct tool_args *args)
     const char *values[TOOL_OPERANDS] = {NULL};
     int status;
 
-    args->options = "+:";
     if (tool_option(args) != -1 ||
         tool_operands(args, 1, TOOL_OPERANDS, "NAME [KEY=VALUE]..."))
         return TOOL_USAGE;
@@ -283,30 +279,31 @@ static int topic_config(struct tool *t, struct tool_args *args)
 
 /* ---- topic ------------------------------------------------------------- */
 
-int tool_topic(struct tool *t, int argc, char **argv)
+int tool_topic(struct tool *t, struct tool_args *args)
 {
     static const struct
     {
         const char *name;
         const char *command;
+        const char *with_value;
         int (*run)(struct tool *, struct tool_args *);
     } verbs[] = {
-        {"create", "topic create", topic_create},
-        {"list", "topic list", topic_list},
-        {"describe", "topic describe", topic_describe},
-        {"delete", "topic delete", topic_delete},
-        {"config", "topic config", topic_config},
+        {"create", "topic create", "pc", topic_create},
+        {"list", "topic list", "", topic_list},
+        {"describe", "topic describe", "", topic_describe},
+        {"delete", "topic delete", "", topic_delete},
+        {"config", "topic config", "", topic_config},
     };
-    struct tool_args args = {argc, argv, NULL, NULL, {NULL}, 0};
-    const char *verb = argv[optind];
+    const char *verb = *args->argv;
 
     if (!verb)
         return tool_misuse("topic: create, list, describe, delete or config?");
-    optind++;
+    args->argv++;
     for (size_t i = 0; i < sizeof verbs / sizeof verbs[0]; i++) {
         if (strcmp(verbs[i].name, verb) == 0) {
-            args.command = verbs[i].command;
-            return verbs[i].run(t, &args);
+            args->command = verbs[i].command;
+            args->with_value = verbs[i].with_value;
+            return verbs[i].run(t, args);
         }
     }
     return tool_misuse("topic: no command '%s'", verb);

@@ -11,7 +11,7 @@ static void check(int code)
     exit(1); /* nothing acknowledged is lost by this */
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     kl_node *node;
     kl_client *client;
@@ -19,10 +19,11 @@ int main(void)
     kl_consumer *consumer;
     kl_event *event = NULL;
     const kl_record *record;
+    const char *dir = argc > 1 ? argv[1] : "one-node.data";
     kl_op *op;
 
     check(kl_node_new(&node, NULL));
-    check(kl_node_open(node, "one-node.data", KL_OPEN_CREATE));
+    check(kl_node_open(node, dir, KL_OPEN_CREATE));
     check(kl_node_client(node, &client));
     check(kl_admin_create_topic(client, "words", 1, 1, NULL, 0, &op));
     check(kl_op_wait(op, -1)); /* the second time it is there already */

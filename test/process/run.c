@@ -6,12 +6,13 @@
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { RUN_ARGS = 32, RUN_READ = 64 * 1024 };
+enum { RUN_ARGS = 32, RUN_PATH = 1024, RUN_READ = 64 * 1024 };
 
 extern char **environ;
 
@@ -22,16 +23,30 @@ static void run_pipe(int ends[2])
     ck_assert_int_eq(pipe2(ends, O_CLOEXEC), 0);
 }
 
-void process_start(struct process *p, const char *const *args)
+/* The path of a program beside the tool. */
+static void run_path(const char *name, char path[RUN_PATH])
 {
-    const char *program = getenv("KL_PROGRAM");
+    const char *tool = getenv("KL_PROGRAM");
+    const char *slash;
+    int n;
+
+    /* make check sets it. */
+    ck_assert_ptr_nonnull(tool);
+    slash = strrchr(tool, '/');
+    n = name && slash ? (int)(slash + 1 - tool) : (int)strlen(tool);
+    n = snprintf(path, RUN_PATH, "%.*s%s", n, tool, name ? name : "");
+    ck_assert_int_lt(n, RUN_PATH);
+}
+
+void process_start(struct process *p, const char *name, const char *const *args)
+{
+    char program[RUN_PATH];
     const char *argv[RUN_ARGS + 2] = {program};
     posix_spawn_file_actions_t actions;
     int pipes[3][2];
     int n = 0;
 
-    /* make check sets it. */
-    ck_assert_ptr_nonnull(program);
+    run_path(name, program);
     for (; args[n]; n++) {
         ck_assert_int_lt(n, RUN_ARGS);
         argv[n + 1] = args[n];
@@ -112,8 +127,8 @@ static void run_write(struct process *p, const char **data, size_t *size)
         process_close_input(p);
 }
 
-void run_program(struct run *r, const void *input, size_t size,
-                 const char *const *args)
+void run_program(struct run *r, const char *name, const void *input,
+                 size_t size, const char *const *args)
 {
     const char *data = input;
     struct process p;
@@ -122,7 +137,7 @@ void run_program(struct run *r, const void *input, size_t size,
     int status;
 
     memset(r, 0, sizeof *r);
-    process_start(&p, args);
+    process_start(&p, name, args);
     while (open_out || open_err) {
         struct pollfd fds[3] = {{p.in, POLLOUT, 0},
                                 {open_out ? p.out : -1, POLLIN, 0},

@@ -1,5 +1,7 @@
 /*
- * The command line tool as a process of its own: run to its end, or driven.
+ * A program as a process of its own: run to its end, or driven. The program is
+ * the command line tool, KL_PROGRAM in the environment, or another one beside
+ * it.
  */
 #ifndef TEST_RUN_H
 #define TEST_RUN_H
@@ -19,10 +21,10 @@ struct run
     size_t err_size;
 };
 
-/* Runs the program of KL_PROGRAM with arguments, the last of which is NULL, and
- * with size bytes as standard input. Free the result with run_free. */
-void run_program(struct run *r, const void *input, size_t size,
-                 const char *const *args);
+/* Runs a program with arguments, the last of which is NULL, and with size bytes
+ * as standard input; name NULL = the tool. Free the result with run_free. */
+void run_program(struct run *r, const char *name, const void *input,
+                 size_t size, const char *const *args);
 void run_free(struct run *r);
 
 /* ---- driven ---- */
@@ -35,7 +37,8 @@ struct process
     int err;
 };
 
-void process_start(struct process *p, const char *const *args);
+void process_start(struct process *p, const char *name,
+                   const char *const *args);
 void process_close_input(struct process *p);
 /* Closes the pipes and waits for its end; the status of waitpid. */
 int process_finish(struct process *p);

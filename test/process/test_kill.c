@@ -62,7 +62,7 @@ static void victim_start(struct victim *v, const char *dir,
     v->round = r;
     v->feed = malloc(KILL_FEED);
     ck_assert_ptr_nonnull(v->feed);
-    process_start(&v->process, args);
+    process_start(&v->process, NULL, args);
 }
 
 /* Lines without end: the process is always killed in the middle of its work. */
