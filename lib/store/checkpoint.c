@@ -113,11 +113,18 @@ static void checkpoint_files(const struct kl_store_log *log,
     out->bytes = log->bytes;
 }
 
+static const struct kl_batch_epochs *
+checkpoint_epochs(const struct kl_store_log *log)
+{
+    return log->flush == KL_STORE_FLUSH_INTERVAL ? &log->epochs
+                                                 : &log->wal_epochs;
+}
+
 static void checkpoint_log(const struct kl_store_log *log,
                            struct kl_store_slot_log *out)
 {
     int interval = log->flush == KL_STORE_FLUSH_INTERVAL;
-    const struct kl_batch_epochs *e = &log->epochs;
+    const struct kl_batch_epochs *e = checkpoint_epochs(log);
 
     out->id = log->id;
     out->flush = log->flush;
@@ -125,7 +132,7 @@ static void checkpoint_log(const struct kl_store_log *log,
     out->instance = log->instance;
     out->truncation = log->durable_truncation;
     out->start = log->durable_start;
-    out->leo = interval ? log->synced_leo : log->durable_leo;
+    out->leo = interval ? log->synced_leo : log->wal_leo;
     /* An interval log may not have synced what was deleted since. */
     if (out->leo < out->start)
         out->leo = out->start;
@@ -188,7 +195,7 @@ static void checkpoint_encode(struct kl_store *s, uint32_t flags)
         if (!log->exists)
             continue;
         checkpoint_log(log, &record);
-        at = kl_store_slot_add(&c->slot, &record, &log->epochs);
+        at = kl_store_slot_add(&c->slot, &record, checkpoint_epochs(log));
         if (checkpoint_must_wait(log)) {
             log->slot_at = at;
             c->waiting++;
@@ -220,7 +227,7 @@ static void checkpoint_patch(struct kl_store_log *log)
     kl_base_cursor_init(&cursor, data, c->slot.size - log->slot_at);
     kl_store_slot_next(&cursor, &record);
     checkpoint_files(log, &record);
-    if (log->flush == KL_STORE_FLUSH_INTERVAL && record.leo > log->synced_leo)
+    if (log->flush == KL_STORE_FLUSH_INTERVAL)
         record.leo =
             log->synced_leo < record.start ? record.start : log->synced_leo;
     kl_store_slot_patch(&c->slot, log->slot_at, &record);
@@ -250,6 +257,12 @@ void kl_store_checkpoint_settled(struct kl_store_log *log)
             return;
     }
     checkpoint_patch(log);
+}
+
+void kl_store_checkpoint_release(struct kl_store_log *log)
+{
+    if (log->slot_at)
+        checkpoint_patch(log);
 }
 
 /* ---- the job
@@ -379,10 +392,8 @@ void kl_store_checkpoint_turn(struct kl_store *s)
 
     if (s->failure.code)
         return;
-    /* A truncation that is not durable yet is seen in the logs' state already,
-     * the slot must not state it. */
     if (c->state == KL_STORE_CHECKPOINT_IDLE && s->opened &&
-        s->truncates == 0 && !s->stopping && checkpoint_is_due(s))
+        c->stop_generation == 0 && checkpoint_is_due(s))
         checkpoint_begin(s, 0);
     if (c->state == KL_STORE_CHECKPOINT_DRAINING && c->waiting == 0 &&
         !kl_store_write_is_busy(s))

@@ -34,6 +34,24 @@ void kl_store_flush_soon(struct kl_store_log *log)
     flush_list(log, log->store->now_ns);
 }
 
+void kl_store_flush_distrust(struct kl_store_log *log, int64_t offset)
+{
+    struct kl_store_segment_info *synced = &log->synced_active;
+
+    if (log->synced_leo <= offset)
+        return;
+    synced->base = -1;
+    synced->end = 0;
+    for (size_t i = 0; log->files && i < log->files->count; i++) {
+        if (log->files->items[i]->info.base >= offset)
+            break;
+        *synced = log->files->items[i]->info;
+        synced->end = synced->base;
+        synced->size = KL_STORE_BLOCK;
+    }
+    log->synced_leo = synced->end;
+}
+
 /* While a truncation is on its way, offsets and files do not agree. */
 static int flush_is_possible(const struct kl_store_log *log)
 {
@@ -134,8 +152,10 @@ static void flush_log(struct kl_store *s, struct kl_store_log *log)
     f->end = log->durable_leo;
     f->truncation = log->truncation;
     f->active.base = -1;
-    if (log->files->count > 0)
+    if (log->files->count > 0) {
         f->active = log->files->items[log->files->count - 1]->info;
+        f->end = f->active.end;
+    }
     f->busy = 1;
     f->job.run = flush_job_run;
     f->job.done = flush_job_done;

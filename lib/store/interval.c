@@ -180,12 +180,13 @@ static int interval_walk_epochs(struct interval_walk *w)
     struct kl_store_log *log = w->log;
     const struct kl_base_alloc *alloc = &log->store->alloc;
     struct kl_batch_epochs stated = log->epochs;
+    int64_t from = log->synced_active.base >= 0 ? log->synced_active.end : 0;
     struct kl_batch_epoch *e;
     int rc = 0;
 
     kl_batch_epochs_init(&log->epochs);
     for (e = stated.items; rc == 0 && e < stated.items + stated.count; e++)
-        if (e->start < log->synced_leo)
+        if (e->start < from)
             rc =
                 kl_batch_epochs_append(&log->epochs, alloc, e->epoch, e->start);
     if (rc == 0)

@@ -45,6 +45,7 @@ int kl_store_log_new(struct kl_store *s, const struct kl_store_id *id,
     kl_base_list_init(&log->waiting);
     kl_base_list_init(&log->flush_link);
     kl_batch_epochs_init(&log->epochs);
+    kl_batch_epochs_init(&log->wal_epochs);
     if (kl_base_map_put(&s->by_id, &log->id, ENTRY_ID_KEY, log)) {
         kl_base_free(&s->alloc, log, sizeof *log);
         return KL_ENOMEM;
@@ -93,7 +94,22 @@ void kl_store_log_free(struct kl_store_log *log)
     log_free_entries(&log->cached);
     kl_store_files_free(log);
     kl_batch_epochs_deinit(&log->epochs, &s->alloc);
+    kl_batch_epochs_deinit(&log->wal_epochs, &s->alloc);
     kl_base_free(&s->alloc, log, sizeof *log);
+}
+
+int kl_store_log_settle(struct kl_store_log *log)
+{
+    const struct kl_base_alloc *alloc = &log->store->alloc;
+    int rc = 0;
+
+    log->wal_leo = log->leo;
+    kl_batch_epochs_deinit(&log->wal_epochs, alloc);
+    for (uint32_t i = 0; i < log->epochs.count && rc == 0; i++)
+        rc = kl_batch_epochs_append(&log->wal_epochs, alloc,
+                                    log->epochs.items[i].epoch,
+                                    log->epochs.items[i].start);
+    return rc;
 }
 
 struct kl_store_log *kl_store_find(struct kl_store *s,
@@ -372,12 +388,13 @@ int kl_store_truncate(struct kl_store_log *log, int64_t offset)
         return rc;
     log->truncation++;
     e->truncation = log->truncation;
-    log->store->truncates++;
     log->leo = offset;
     /* At once: what is cut must not count as durable any more (B12). */
     if (log->durable_leo > offset)
         log->durable_leo = offset;
     kl_batch_epochs_truncate(&log->epochs, offset);
+    if (log->flush == KL_STORE_FLUSH_INTERVAL)
+        kl_store_flush_distrust(log, offset);
     return 0;
 }
 

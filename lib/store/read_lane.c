@@ -144,13 +144,11 @@ void kl_store_read_lane(struct kl_os_job *job)
             j->code = read_walk(j, position, &least);
         if (j->code != KL_EAGAIN)
             break;
-        /* Either all that was read lies before the offset, or one frame is
-         * larger than what was read: no progress at all means a short file. */
-        if (j->next_position == position && least <= j->chunk->size)
-            j->code = KL_ECORRUPT;
-        else
-            j->code = 0;
-        if (j->next_position == position && least > j->limit - position)
+        /* All that was read lies before the offset, or one frame is larger
+         * than what was read. Neither: the file is shorter than it should. */
+        j->code =
+            j->next_position == position && want >= least ? KL_ECORRUPT : 0;
+        if (least > j->limit - j->next_position)
             j->code = KL_ECORRUPT;
         position = j->next_position;
         if (want < least)

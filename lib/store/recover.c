@@ -278,6 +278,10 @@ int kl_store_recover(struct kl_store *s, struct kl_base_error *error)
         rc = recover_replay(&r);
     if (rc == 0)
         rc = recover_intervals(&r);
+    for (struct kl_base_list *l = s->logs.next; l != &s->logs && rc == 0;
+         l = l->next)
+        rc = kl_store_log_settle(
+            KL_BASE_CONTAINER(l, struct kl_store_log, link));
     if (rc == 0) {
         kl_store_path(s, "logs", path);
         rc = s->vfs->ops->list(s->vfs, path, recover_leftover, &r);

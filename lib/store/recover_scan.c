@@ -148,6 +148,7 @@ static int plan_append(struct recover *r, struct kl_store_replay *plan,
                                 e->offset);
     if (rc)
         return rc == KL_EINVAL ? KL_ECORRUPT : rc;
+    plan->touched = 1;
     f = &plan->frames[plan->count++];
     f->file = file;
     f->offset = (uint32_t)offset;
@@ -178,6 +179,7 @@ static int plan_truncate(struct kl_store_replay *plan,
         kl_batch_epochs_truncate(&log->epochs, e->offset);
         return 0;
     }
+    plan->touched = 1;
     if (e->offset < plan->cut)
         plan->cut = e->offset;
     if (e->offset > log->leo || e->offset < log->start)

@@ -197,10 +197,8 @@ int kl_store_replay_run(struct kl_store_replay *r, struct kl_base_error *error)
     struct kl_store *s = log->store;
     int rc;
 
-    if (r->count == 0 && r->cut == log->active.end)
+    if (!r->touched)
         return 0; /* only its start or epoch moved */
-    if (r->count == 0 && log->active.base < 0)
-        return 0; /* nothing ever written */
     rc = replay_prepare(log, r->cut);
     for (size_t i = 0; i < r->count && rc == 0; i++) {
         rc = replay_frame(log, &r->frames[i]);

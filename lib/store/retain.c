@@ -137,5 +137,6 @@ int kl_store_retain_drop(struct kl_store_log *log)
         log->folder_dirty = 1;
     }
     kl_batch_epochs_trim(&log->epochs, log->durable_start);
+    kl_batch_epochs_trim(&log->wal_epochs, log->durable_start);
     return 0;
 }

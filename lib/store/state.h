@@ -107,6 +107,10 @@ struct kl_store_log
     int64_t durable_start;
     int64_t durable_leo;
     uint32_t durable_truncation;
+    /* What the durable entries of a commit log amount to, whatever is on its
+     * way: a slot states this. */
+    int64_t wal_leo;
+    struct kl_batch_epochs wal_epochs;
     uint32_t applied_truncation; /* the files are cut accordingly */
     /* Interval logs: below it, the medium has it. */
     int64_t synced_leo;
@@ -223,7 +227,6 @@ struct kl_store
     struct kl_base_list cache;
     struct kl_base_list open_segments; /* least recently used first */
     size_t open_count;
-    uint32_t truncates; /* not durable yet: no checkpoint begins meanwhile */
     uint32_t frame_max;
     uint64_t pending_bytes;
     uint64_t cache_bytes;
@@ -271,6 +274,8 @@ int kl_store_log_new(struct kl_store *s, const struct kl_store_id *id,
 void kl_store_log_remove(struct kl_store_log *log);
 void kl_store_log_unref(struct kl_store_log *log);
 void kl_store_log_free(struct kl_store_log *log);
+/* Everything known of the log is durable: after recovery. 0 or KL_ENOMEM. */
+int kl_store_log_settle(struct kl_store_log *log);
 /* The entry joins the queue of the WAL and the order of its log. */
 int kl_store_log_enqueue(struct kl_store_log *log,
                          enum kl_store_entry_type type, int64_t offset,
@@ -340,6 +345,8 @@ void kl_store_checkpoint_request(struct kl_store *s);
 /* The segment writer is about to apply an entry of this sequence: what the
  * slot says of the log's files is what they are now. */
 void kl_store_checkpoint_capture(struct kl_store_log *log, uint64_t sequence);
+/* The log is deleted: the slot must not wait for it. */
+void kl_store_checkpoint_release(struct kl_store_log *log);
 /* All that the writer had of the log is applied. */
 void kl_store_checkpoint_settled(struct kl_store_log *log);
 /* Slot generation that a removal decided now must wait for. */
@@ -378,6 +385,9 @@ int kl_store_tidy_remove_folder(struct kl_os_vfs *vfs, const char *path);
 
 /* size bytes were written to an interval log. */
 void kl_store_flush_note(struct kl_store_log *log, uint32_t size);
+/* A truncation was asked for: what is known to be synced above offset does not
+ * count any more, and open must walk the segment that it cuts. */
+void kl_store_flush_distrust(struct kl_store_log *log, int64_t offset);
 /* A segment was sealed: syncing it bounds what open has to look at. */
 void kl_store_flush_soon(struct kl_store_log *log);
 void kl_store_flush_turn(struct kl_store *s);
@@ -507,6 +517,7 @@ struct kl_store_replay
     struct kl_base_list link;
     struct kl_store_log *log;
     int64_t cut; /* what the checkpoint stated is kept up to here */
+    int touched; /* appends or truncations, even if nothing is left of them */
     struct kl_store_replay_frame *frames;
     size_t count;
     size_t capacity;

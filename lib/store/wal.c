@@ -81,6 +81,17 @@ static void wal_job_run(struct kl_os_job *job)
 /* ---- completion ------------------------------------------------------------
  */
 
+/* Without memory the next slot could not state the epoch: that is the end. */
+static void wal_note_epoch(struct kl_store_log *log,
+                           const struct kl_store_entry *e)
+{
+    struct kl_store *s = log->store;
+
+    if (kl_batch_epochs_append(&log->wal_epochs, &s->alloc, e->epoch,
+                               e->offset) == KL_ENOMEM)
+        kl_store_fail(s, KL_ENOMEM, "no memory for an epoch of", s->path);
+}
+
 static void wal_entry_durable(struct kl_store_entry *e)
 {
     struct kl_store_log *log = e->log;
@@ -88,12 +99,15 @@ static void wal_entry_durable(struct kl_store_entry *e)
     e->state = KL_STORE_ENTRY_DURABLE;
     switch (e->type) {
     case KL_STORE_ENTRY_APPEND:
+        log->wal_leo = e->end;
+        wal_note_epoch(log, e);
         /* Ignored where a truncation came in between (storage.md 5.1). */
         if (e->truncation == log->truncation)
             log->durable_leo = e->end;
         break;
     case KL_STORE_ENTRY_TRUNCATE:
-        log->store->truncates--;
+        log->wal_leo = e->offset;
+        kl_batch_epochs_truncate(&log->wal_epochs, e->offset);
         if (e->truncation == log->truncation &&
             log->flush == KL_STORE_FLUSH_COMMIT)
             log->durable_leo = e->offset;
@@ -109,6 +123,8 @@ static void wal_entry_durable(struct kl_store_entry *e)
         log->exists = 0;
         break;
     case KL_STORE_ENTRY_EPOCH:
+        wal_note_epoch(log, e);
+        break;
     case KL_STORE_ENTRY_RESET:
     case KL_STORE_ENTRY_EXTENT:
         break;

@@ -98,7 +98,7 @@ int kl_store_write_manifest(const struct kl_store_log *log,
     const struct kl_base_alloc *alloc = &log->store->alloc;
     struct kl_store_manifest m = {.id = log->id,
                                   .instance = log->instance,
-                                  .truncation = log->durable_truncation,
+                                  .truncation = log->applied_truncation,
                                   .count = (uint32_t)log->files->count};
     int rc = 0;
 
@@ -179,7 +179,7 @@ static int write_roll(struct kl_store_write *w, struct kl_store_log *log,
         .max_timestamp = -1,
         .first_ms = s->wall_ms,
         .last_ms = s->wall_ms,
-        .truncation = log->durable_truncation,
+        .truncation = log->applied_truncation,
     };
     struct kl_store_step *step;
 
@@ -457,12 +457,7 @@ static void write_truncated(struct kl_store_log *log, int64_t offset)
         last->sealed = 1;
         log->bytes += last->info.size - KL_STORE_BLOCK;
     }
-    if (log->synced_leo <= offset)
-        return;
-    log->synced_leo = offset;
-    log->synced_active.base = -1;
-    if (last)
-        log->synced_active = last->info;
+    kl_store_flush_soon(log);
 }
 
 static void write_entry_done(struct kl_store_log *log, struct kl_store_entry *e)
@@ -497,6 +492,7 @@ static void write_deleted(struct kl_store_log *log)
     char path[KL_STORE_PATH_MAX];
 
     kl_store_path_log(log, path);
+    kl_store_checkpoint_release(log);
     kl_store_read_loaded(log, KL_ECLOSED);
     kl_store_tidy_folder(log->store, path,
                          kl_store_checkpoint_generation(log->store));
