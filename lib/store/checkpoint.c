@@ -90,8 +90,7 @@ void kl_store_checkpoint_restore(struct kl_store *s, uint64_t generation,
     c->sequences[0] = c->sequences[1] = s->wal.next.sequence;
 }
 
-/* ---- beginning: the state at a position
- * ------------------------------------------ */
+/* ---- beginning: the state at a position -------------------------------- */
 
 static void checkpoint_files(const struct kl_store_log *log,
                              struct kl_store_slot_log *out)
@@ -181,6 +180,7 @@ static void checkpoint_encode(struct kl_store *s, uint32_t flags)
     struct kl_store_slot_log record;
     struct kl_store_log *log;
     struct kl_base_list *l;
+    uint64_t disk;
     size_t at;
 
     for (l = s->logs.next; l != &s->logs; l = l->next)
@@ -189,18 +189,22 @@ static void checkpoint_encode(struct kl_store *s, uint32_t flags)
     kl_store_slot_begin(&c->slot, &slot);
     c->position = slot.position;
     c->waiting = 0;
+    disk = s->wal.file_count * s->wal.file_size;
     for (l = s->logs.next; l != &s->logs; l = l->next) {
         log = KL_BASE_CONTAINER(l, struct kl_store_log, link);
         log->slot_at = 0;
         if (!log->exists)
             continue;
         checkpoint_log(log, &record);
+        disk +=
+            record.bytes + (record.active.base < 0 ? 0 : record.active.size);
         at = kl_store_slot_add(&c->slot, &record, checkpoint_epochs(log));
         if (checkpoint_must_wait(log)) {
             log->slot_at = at;
             c->waiting++;
         }
     }
+    kl_base_stat_set(&s->stats.disk_bytes, disk + 2 * c->slot.size);
 }
 
 static void checkpoint_begin(struct kl_store *s, uint32_t flags)
@@ -265,8 +269,7 @@ void kl_store_checkpoint_release(struct kl_store_log *log)
         checkpoint_patch(log);
 }
 
-/* ---- the job
- * ------------------------------------------------------------------------ */
+/* ---- the job ----------------------------------------------------------- */
 
 static int checkpoint_collect_syncs(struct kl_store *s,
                                     struct kl_store_log *log)
@@ -338,6 +341,7 @@ static void checkpoint_job_done(struct kl_os_job *job)
     c->newest = 1 - c->newest;
     c->sequences[c->newest] = c->position.sequence;
     c->ended_ns = s->now_ns;
+    s->write_due_ns = s->now_ns; /* some may have waited for a handle */
 }
 
 static void checkpoint_run(struct kl_store *s)
@@ -371,9 +375,7 @@ static void checkpoint_run(struct kl_store *s)
     kl_store_submit(s, &c->job, KL_OS_LANE_CLEAN);
 }
 
-/* ---- when
- * ------------------------------------------------------------------------------
- */
+/* ---- when -------------------------------------------------------------- */
 
 static int checkpoint_is_due(const struct kl_store *s)
 {

@@ -66,7 +66,7 @@ ptrdiff_t kl_store_files_find(const struct kl_store_log *log, int64_t offset)
     return (ptrdiff_t)low - 1;
 }
 
-/* ---- handles ------------------------------------------------------------ */
+/* ---- handles ----------------------------------------------------------- */
 
 static size_t segment_handles(const struct kl_store_segment *seg)
 {

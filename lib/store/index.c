@@ -56,8 +56,7 @@ int kl_store_index_tail_by_time(const struct kl_store_files *f,
     return 0;
 }
 
-/* ---- blocks in the file
- * ------------------------------------------------------ */
+/* ---- blocks in the file ------------------------------------------------ */
 
 struct index_block
 {

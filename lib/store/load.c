@@ -116,8 +116,7 @@ static void load_job_run(struct kl_os_job *job)
     load_index(load);
 }
 
-/* ---- owner
- * --------------------------------------------------------------------- */
+/* ---- owner ------------------------------------------------------------- */
 
 static int load_install(struct load_job *load)
 {

@@ -9,10 +9,14 @@
 const struct kl_base_uuid kl_store_metadata_topic = {
     {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1}};
 
+/* Bytes that the WAL holds are written behind in larger pieces, and out of the
+ * way of whoever waits for the sync. */
+enum { LOG_WRITE_DELAY_NS = 5000000 };
+
 enum { ENTRY_ID_KEY = sizeof(struct kl_store_id) };
 KL_STATIC_ASSERT(sizeof(struct kl_store_id) == 20, "no padding in a map key");
 
-/* ---- life --------------------------------------------------------------- */
+/* ---- life -------------------------------------------------------------- */
 
 int kl_store_log_new(struct kl_store *s, const struct kl_store_id *id,
                      enum kl_store_flush flush, struct kl_store_log **out)
@@ -183,7 +187,7 @@ void kl_store_log_configure(struct kl_store_log *log,
         log->config.segment_bytes = 2 * KL_STORE_BLOCK;
 }
 
-/* ---- entries ------------------------------------------------------------- */
+/* ---- entries ----------------------------------------------------------- */
 
 void kl_store_entry_free(struct kl_store_entry *e)
 {
@@ -202,8 +206,15 @@ void kl_store_entry_free(struct kl_store_entry *e)
 
 void kl_store_log_mark_dirty(struct kl_store_log *log)
 {
+    struct kl_store *s = log->store;
+    int64_t due = s->now_ns;
+
+    if (log->flush == KL_STORE_FLUSH_COMMIT)
+        due += LOG_WRITE_DELAY_NS;
+    if (due < s->write_due_ns)
+        s->write_due_ns = due;
     if (kl_base_list_is_empty(&log->dirty))
-        kl_base_list_push(&log->store->dirty, &log->dirty);
+        kl_base_list_push(&s->dirty, &log->dirty);
 }
 
 int kl_store_log_enqueue(struct kl_store_log *log,
@@ -437,8 +448,7 @@ int kl_store_delete(struct kl_store_log *log)
     return 0;
 }
 
-/* ---- the cache of applied appends
- * --------------------------------------------- */
+/* ---- the cache of applied appends -------------------------------------- */
 
 void kl_store_cache_trim(struct kl_store *s, uint64_t limit)
 {

@@ -5,7 +5,7 @@
  */
 #include "store/read.h"
 
-static void lookup_finish(struct kl_store_lookup *l, int code)
+static void lookup_complete(struct kl_store_lookup *l, int code)
 {
     l->code = code;
     kl_base_list_init(&l->link);
@@ -65,7 +65,7 @@ static void lookup_job_done(struct kl_os_job *job)
         l->found_timestamp = j->found_timestamp;
     }
     if (rc != KL_EAGAIN)
-        lookup_finish(l, rc);
+        lookup_complete(l, rc);
     kl_store_log_unref(log);
     kl_base_free(&s->alloc, j, sizeof *j);
 }
@@ -146,5 +146,5 @@ void kl_store_lookup_loaded(struct kl_store_lookup *l, int code)
     if (code == 0)
         code = l->log->deleted ? KL_ECLOSED : lookup_from(l, 0);
     if (code != KL_EAGAIN)
-        lookup_finish(l, code);
+        lookup_complete(l, code);
 }

@@ -6,8 +6,7 @@
 
 #include <string.h>
 
-/* ---- from memory
- * ------------------------------------------------------------- */
+/* ---- from memory ------------------------------------------------------- */
 
 static int read_is_visible(const struct kl_store_entry *e)
 {
@@ -67,8 +66,7 @@ static int read_memory(struct kl_store_read *r)
     return read_list(r, &r->log->pending, &bytes) || found;
 }
 
-/* ---- the job
- * ------------------------------------------------------------------- */
+/* ---- the job ----------------------------------------------------------- */
 
 static void read_finish(struct kl_store_read *r, int code)
 {
@@ -178,8 +176,7 @@ static int read_submit(struct kl_store_read *r)
     return KL_EAGAIN;
 }
 
-/* ---- door
- * ------------------------------------------------------------------------ */
+/* ---- door -------------------------------------------------------------- */
 
 static int read_result(struct kl_store_read *r, int code)
 {

@@ -37,8 +37,7 @@ int kl_store_lane_readers(struct kl_store_log *log,
     return 0;
 }
 
-/* ---- reading frames
- * ----------------------------------------------------------- */
+/* ---- reading frames ---------------------------------------------------- */
 
 /* A chunk with room for size bytes: the one at hand or a new one. */
 static int read_reserve(struct kl_store_read_job *j, size_t size)
@@ -156,8 +155,7 @@ void kl_store_read_lane(struct kl_os_job *job)
     }
 }
 
-/* ---- looking up a timestamp
- * ------------------------------------------------------ */
+/* ---- looking up a timestamp -------------------------------------------- */
 
 int kl_store_frame_lookup(const struct kl_base_alloc *alloc,
                           const uint8_t *frame, uint32_t size,

@@ -135,8 +135,7 @@ static int recover_open_wal(struct recover *r)
     return 0;
 }
 
-/* ---- leftovers
- * --------------------------------------------------------------------- */
+/* ---- leftovers --------------------------------------------------------- */
 
 static int recover_number(const char **p, uint64_t *out)
 {
@@ -183,8 +182,7 @@ static int recover_leftover(const char *name, void *user)
     return 0;
 }
 
-/* ---- carrying out
- * --------------------------------------------------------------------- */
+/* ---- carrying out ------------------------------------------------------ */
 
 /* Syncs what replay has written so far, so that handles can be closed. */
 static int recover_sync(struct kl_store *s)

@@ -8,8 +8,7 @@
 
 #include <string.h>
 
-/* ---- one group
- * ------------------------------------------------------------------ */
+/* ---- one group --------------------------------------------------------- */
 
 static uint8_t *scan_room(struct recover *r, size_t size)
 {
@@ -85,8 +84,7 @@ static int scan_body(const struct recover *r,
     return 0;
 }
 
-/* ---- plans
- * -------------------------------------------------------------------------- */
+/* ---- plans ------------------------------------------------------------- */
 
 static struct kl_store_replay *plan_of(struct recover *r,
                                        struct kl_store_log *log)
@@ -256,8 +254,7 @@ static int scan_apply(struct recover *r, const struct kl_store_group_header *h,
     return rc;
 }
 
-/* ---- the walk
- * ------------------------------------------------------------------------- */
+/* ---- the walk ---------------------------------------------------------- */
 
 /* Evidence that a group of a higher sequence was written: the missing one had
  * been durable. */

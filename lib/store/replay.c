@@ -8,8 +8,7 @@
 
 enum { REPLAY_BATCH = 4 * 1024 * 1024 };
 
-/* ---- cutting
- * ----------------------------------------------------------------- */
+/* ---- cutting ----------------------------------------------------------- */
 
 static int replay_error(struct kl_store_log *log, struct kl_base_error *error,
                         int rc)
@@ -154,11 +153,10 @@ static int replay_prepare(struct kl_store_log *log, int64_t cut)
     return rc;
 }
 
-/* ---- appending again
- * -------------------------------------------------------------- */
+/* ---- appending again --------------------------------------------------- */
 
-static int replay_frame(struct kl_store_log *log,
-                        const struct kl_store_replay_frame *f)
+static int replay_append(struct kl_store_log *log,
+                         const struct kl_store_replay_frame *f)
 {
     struct kl_store *s = log->store;
     struct kl_os_file *wal = s->wal.files[f->file];
@@ -201,7 +199,7 @@ int kl_store_replay_run(struct kl_store_replay *r, struct kl_base_error *error)
         return 0; /* only its start or epoch moved */
     rc = replay_prepare(log, r->cut);
     for (size_t i = 0; i < r->count && rc == 0; i++) {
-        rc = replay_frame(log, &r->frames[i]);
+        rc = replay_append(log, &r->frames[i]);
         if (rc == 0 && s->pending_bytes >= REPLAY_BATCH)
             rc = kl_store_drain(s);
     }

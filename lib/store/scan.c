@@ -87,8 +87,7 @@ int kl_store_scan_run(struct kl_store_scan *scan, kl_store_scan_fn fn,
     return rc == KL_EEND ? 0 : rc;
 }
 
-/* ---- from an offset to its position
- * ------------------------------------------ */
+/* ---- from an offset to its position ------------------------------------ */
 
 struct scan_search
 {

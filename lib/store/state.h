@@ -219,6 +219,7 @@ struct kl_store
     struct kl_base_list meta_queue;
     struct kl_store_group group;
     struct kl_base_list dirty; /* logs with something to apply */
+    int64_t write_due_ns;      /* when it is worth a job, at the latest */
     struct kl_store_write *write;
     struct kl_store_checkpoint *checkpoint;
     struct kl_store_tidy tidy;
@@ -250,7 +251,7 @@ struct kl_store
     struct kl_store_stats stats;
 };
 
-/* ---- store.c ------------------------------------------------------------ */
+/* ---- store.c ----------------------------------------------------------- */
 
 static inline const char *kl_store_why(int code)
 {
@@ -266,7 +267,7 @@ void kl_store_emit_durable(struct kl_store_log *log);
 /* Blocks until nothing is pending; only while opening. */
 int kl_store_drain(struct kl_store *s);
 
-/* ---- log.c --------------------------------------------------------------- */
+/* ---- log.c ------------------------------------------------------------- */
 
 int kl_store_log_new(struct kl_store *s, const struct kl_store_id *id,
                      enum kl_store_flush flush, struct kl_store_log **out);
@@ -282,6 +283,7 @@ int kl_store_log_enqueue(struct kl_store_log *log,
                          int64_t end, int32_t epoch,
                          struct kl_store_entry **out);
 void kl_store_entry_free(struct kl_store_entry *e);
+/* Its entries should be applied: those of a commit log may wait a little. */
 void kl_store_log_mark_dirty(struct kl_store_log *log);
 /* Evicts from the cache down to its limit. */
 void kl_store_cache_trim(struct kl_store *s, uint64_t limit);
@@ -364,8 +366,7 @@ void kl_store_checkpoint_restore(struct kl_store *s, uint64_t generation,
 int kl_store_checkpoint_now(struct kl_store *s);
 int64_t kl_store_checkpoint_deadline(const struct kl_store *s);
 
-/* ---- tidy.c
- * ------------------------------------------------------------------ */
+/* ---- tidy.c ------------------------------------------------------------ */
 
 /* Takes the handle. Without memory for the job it is closed here and now. */
 void kl_store_tidy_close(struct kl_store *s, struct kl_os_file *file);
@@ -380,8 +381,7 @@ int kl_store_tidy_is_waiting(const struct kl_store *s);
 /* Removes a folder and the files in it; blocking. */
 int kl_store_tidy_remove_folder(struct kl_os_vfs *vfs, const char *path);
 
-/* ---- flush.c, retain.c
- * -------------------------------------------------------- */
+/* ---- flush.c, retain.c ------------------------------------------------- */
 
 /* size bytes were written to an interval log. */
 void kl_store_flush_note(struct kl_store_log *log, uint32_t size);
@@ -398,14 +398,12 @@ void kl_store_retain_turn(struct kl_store *s);
 /* Drops whole segments below the durable start. */
 int kl_store_retain_drop(struct kl_store_log *log);
 
-/* ---- read.c
- * -------------------------------------------------------------------- */
+/* ---- read.c ------------------------------------------------------------ */
 
 /* The files of a log have been loaded (code 0) or not. */
 void kl_store_read_loaded(struct kl_store_log *log, int code);
 
-/* ---- scan.c
- * ---------------------------------------------------------------------- */
+/* ---- scan.c ------------------------------------------------------------ */
 
 /* Walks over whole verified frames of a segment file from position on. For
  * each fn is called; non-zero ends the walk with that code. Returns 0 at the
@@ -441,8 +439,7 @@ struct kl_store_find
 int kl_store_find_position(const struct kl_store_find *find, int64_t offset,
                            uint64_t *position_out);
 
-/* ---- index.c
- * ---------------------------------------------------------------------- */
+/* ---- index.c ----------------------------------------------------------- */
 
 /* The last entry at or below offset (or, by timestamp, the last one before
  * which no timestamp reaches it); position of the first frame if there is
@@ -465,8 +462,7 @@ uint32_t kl_store_index_usable(struct kl_os_file *index, uint32_t blocks,
 int kl_store_index_note(struct kl_store_log *log, struct kl_store_segment *seg,
                         int64_t offset, uint64_t position);
 
-/* ---- path.c
- * ------------------------------------------------------------------------ */
+/* ---- path.c ------------------------------------------------------------ */
 
 void kl_store_path(const struct kl_store *s, const char *name,
                    char out[KL_STORE_PATH_MAX]);
@@ -490,8 +486,7 @@ int kl_store_file_replace(struct kl_os_vfs *vfs, const char *path,
 int kl_store_load_manifest(struct kl_store_log *log,
                            struct kl_store_manifest *out);
 
-/* ---- create.c, recover.c, replay.c, interval.c
- * ---------------------------------------- */
+/* ---- create.c, recover.c, replay.c, interval.c ------------------------- */
 
 /* Makes the files of an empty store. Blocking, as everything here. */
 int kl_store_format(struct kl_store *s, struct kl_base_error *error);

@@ -36,6 +36,7 @@ int kl_store_new(struct kl_store **out, const struct kl_base_alloc *alloc,
     kl_base_list_init(&s->found);
     kl_base_rng_seed(&s->rng, config->seed);
     s->retention_due_ns = INT64_MAX;
+    s->write_due_ns = INT64_MAX;
     kl_store_wal_init(s);
     kl_store_tidy_init(s);
     /* Names of files follow the folder's: room for them is kept. */
@@ -125,8 +126,7 @@ const struct kl_store_stats *kl_store_stats(const struct kl_store *s)
     return &s->stats;
 }
 
-/* ---- failure
- * ------------------------------------------------------------------ */
+/* ---- failure ----------------------------------------------------------- */
 
 void kl_store_fail(struct kl_store *s, int code, const char *what,
                    const char *path)
@@ -147,8 +147,7 @@ int kl_store_failure(const struct kl_store *s, struct kl_base_error *error)
     return s->failure.code;
 }
 
-/* ---- turn
- * ----------------------------------------------------------------------- */
+/* ---- turn -------------------------------------------------------------- */
 
 void kl_store_submit(struct kl_store *s, struct kl_os_job *job,
                      enum kl_os_lane_id lane)
@@ -160,6 +159,11 @@ void kl_store_submit(struct kl_store *s, struct kl_os_job *job,
 
 static void store_update_gauges(struct kl_store *s)
 {
+    uint64_t oldest = kl_store_checkpoint_oldest(s), used = 0;
+
+    for (uint32_t i = 0; i < s->wal.file_count; i++)
+        used += s->wal.last_sequence[i] >= oldest ? s->wal.file_size : 0;
+    kl_base_stat_set(&s->stats.ring_used, used);
     kl_base_stat_set(&s->stats.pending_bytes, s->pending_bytes);
     kl_base_stat_set(&s->stats.cache_bytes, s->cache_bytes);
 }
@@ -206,6 +210,8 @@ int64_t kl_store_deadline(const struct kl_store *s)
 
     if (!s->opened || s->failure.code)
         return INT64_MAX;
+    if (!kl_store_write_is_busy(s) && s->write_due_ns < at)
+        at = s->write_due_ns;
     if (s->wal.seal_due_ns < at)
         at = s->wal.seal_due_ns;
     if (kl_store_flush_deadline(s) < at)
@@ -238,8 +244,7 @@ int kl_store_is_stopped(const struct kl_store *s)
     return s->stopped || s->failure.code != 0 || !s->opened;
 }
 
-/* ---- open
- * ------------------------------------------------------------------------ */
+/* ---- open -------------------------------------------------------------- */
 
 static int store_lock(struct kl_store *s, uint32_t flags,
                       struct kl_base_error *error)
@@ -314,8 +319,7 @@ out:
     return rc;
 }
 
-/* ---- events
- * ------------------------------------------------------------------------- */
+/* ---- events ------------------------------------------------------------ */
 
 void kl_store_emit_durable(struct kl_store_log *log)
 {

@@ -73,8 +73,7 @@ void kl_store_tidy_folder(struct kl_store *s, const char *path,
     }
 }
 
-/* ---- in the lane
- * ------------------------------------------------------------- */
+/* ---- in the lane ------------------------------------------------------- */
 
 struct tidy_folder
 {

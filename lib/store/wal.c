@@ -170,8 +170,7 @@ static void wal_job_done(struct kl_os_job *job)
     }
 }
 
-/* ---- forming a group
- * --------------------------------------------------------- */
+/* ---- forming a group --------------------------------------------------- */
 
 static int wal_reserve_iov(struct kl_store *s, struct kl_store_group *g)
 {

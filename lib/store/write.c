@@ -5,7 +5,7 @@
  */
 #include "store/write.h"
 
-enum { WRITE_IOV_MAX = 8192 };
+enum { WRITE_IOV_MAX = 8192, WRITE_ENOUGH = 512 * 1024 };
 
 int kl_store_write_init(struct kl_store *s)
 {
@@ -132,8 +132,7 @@ static int write_add_manifest(struct kl_store_write *w,
     return 0;
 }
 
-/* ---- rolling
- * ------------------------------------------------------------------ */
+/* ---- rolling ----------------------------------------------------------- */
 
 static int write_must_roll(const struct kl_store_log *log,
                            const struct kl_store_segment *active,
@@ -204,8 +203,7 @@ static int write_roll(struct kl_store_write *w, struct kl_store_log *log,
     return write_add_manifest(w, log);
 }
 
-/* ---- collecting entries
- * ---------------------------------------------------------- */
+/* ---- collecting entries ------------------------------------------------ */
 
 static int write_frame(struct kl_store_write *w, struct kl_store_log *log,
                        struct kl_store_entry *e)
@@ -399,8 +397,7 @@ static int write_collect(struct kl_store_write *w, struct kl_store_log *log)
                                e->state == KL_STORE_ENTRY_DURABLE);
 }
 
-/* ---- completion
- * ---------------------------------------------------------------------- */
+/* ---- completion -------------------------------------------------------- */
 
 static void write_step_done(struct kl_store *s, struct kl_store_step *step)
 {
@@ -547,14 +544,27 @@ static void write_job_done(struct kl_os_job *job)
     kl_store_cache_trim(s, s->config.cache_bytes_max);
 }
 
+/* Whether what there is is worth a job now. */
+static int write_is_due(const struct kl_store *s)
+{
+    uint64_t enough = s->config.pending_bytes_max / 8;
+
+    if (enough > WRITE_ENOUGH)
+        enough = WRITE_ENOUGH;
+    return s->now_ns >= s->write_due_ns || s->pending_bytes >= enough ||
+           s->stopping || !s->opened || !kl_store_checkpoint_is_idle(s);
+}
+
 void kl_store_write_turn(struct kl_store *s)
 {
     struct kl_store_write *w = s->write;
     struct kl_base_list later, *l;
     struct kl_store_log *log;
 
-    if (w->busy || s->failure.code || kl_base_list_is_empty(&s->dirty))
+    if (w->busy || s->failure.code || kl_base_list_is_empty(&s->dirty) ||
+        !write_is_due(s))
         return;
+    s->write_due_ns = INT64_MAX;
     kl_base_list_init(&later);
     while (!write_is_full(w) && (l = kl_base_list_pop(&s->dirty))) {
         log = KL_BASE_CONTAINER(l, struct kl_store_log, dirty);

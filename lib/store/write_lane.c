@@ -5,6 +5,8 @@
  */
 #include "store/write.h"
 
+enum { LANE_WRITEBACK = 256 * 1024 };
+
 static int lane_fail(struct kl_store_write *w, int code, const char *what)
 {
     w->code = code;
@@ -63,8 +65,15 @@ static int lane_write(struct kl_store_write *w, struct kl_store_step *step)
                                    step->iov_count, step->position, NULL);
     if (rc)
         return lane_fail(w, rc, "cannot write");
-    w->store->vfs->ops->writeback(step->seg->writer, step->position,
-                                  step->size);
+    /* Large runs start on their way to the medium, whole blocks of them; a
+     * block that will be written again soon is better left alone. */
+    if (step->size >= LANE_WRITEBACK) {
+        uint64_t from = step->position / KL_STORE_BLOCK * KL_STORE_BLOCK;
+        uint64_t to =
+            (step->position + step->size) / KL_STORE_BLOCK * KL_STORE_BLOCK;
+
+        w->store->vfs->ops->writeback(step->seg->writer, from, to - from);
+    }
     return 0;
 }
 
