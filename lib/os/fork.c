@@ -1,3 +1,7 @@
+/*
+ * Noticing a fork: a page that the kernel wipes in a child (MADV_WIPEONFORK),
+ * and the process id where there is none.
+ */
 #include "os/fork.h"
 #include "os/thread.h"
 

@@ -116,7 +116,7 @@ static int logs_delete(struct kl_runtime_node *n, struct kl_store_log *log)
     kl_runtime_trace(n, KL_TRACE_DEBUG,
                      "log.delete topic=%s partition=%d "
                      "code=%s",
-                     topic, (int)id.partition, kl_error_name(r));
+                     topic, (int)id.partition, kl_base_error_lookup(r)->name);
     return r;
 }
 
@@ -193,7 +193,7 @@ int kl_runtime_logs_agree(struct kl_runtime_node *n,
 
         if (r)
             return kl_base_error_set(error, r, "topic %s: %s", topic->name,
-                                     kl_strerror(r));
+                                     kl_base_error_lookup(r)->text);
     }
     /* Left over from a topic that was deleted just before a crash. */
     while ((log = kl_store_next(n->store, log)) != NULL) {

@@ -112,7 +112,7 @@ static void partition_store_failed(struct kl_runtime_node *n)
     (void)kl_store_failure(n->store, &error);
     kl_runtime_set_error(n, &error);
     kl_runtime_trace(n, KL_TRACE_ERROR, "store.failed code=%s text=%s",
-                     kl_error_name(error.code), error.text);
+                     kl_base_error_lookup(error.code)->name, error.text);
     if (atomic_load(&n->state) == KL_NODE_OPEN)
         atomic_store(&n->state, KL_NODE_FAILED);
     while ((log = kl_store_next(n->store, log)) != NULL) {

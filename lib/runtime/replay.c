@@ -16,7 +16,8 @@ static int replay_frame(struct kl_runtime_node *n, const uint8_t *frame,
 
     if (r)
         return kl_base_error_set(error, r, "metadata log: batch at %lld: %s",
-                                 (long long)info->base_offset, kl_strerror(r));
+                                 (long long)info->base_offset,
+                                 kl_base_error_lookup(r)->text);
     while (!(r = kl_batch_iter_next(&it, &record))) {
         r = kl_controller_apply(n->metadata.controller, record.value,
                                 record.value_size, error);
@@ -74,7 +75,8 @@ static int replay_run(struct kl_runtime_node *n, struct kl_store_read *read,
 
     if (r)
         return kl_base_error_set(error, r, "metadata log: offset %lld: %s",
-                                 (long long)read->offset, kl_strerror(r));
+                                 (long long)read->offset,
+                                 kl_base_error_lookup(r)->text);
     if (!read->slice_count)
         r = kl_base_error_set(error, KL_ECORRUPT,
                               "metadata log: nothing at offset %lld",
