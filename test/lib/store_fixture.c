@@ -1,6 +1,10 @@
 #include "store_fixture.h"
 
+#include "base/hash.h"
+
 #include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 void store_fixture_init(struct store_fixture *f)
@@ -176,4 +180,245 @@ void store_fixture_read(struct store_fixture *f, struct kl_store_log *log,
     else
         finished = 1;
     ck_assert(finished);
+}
+
+/* ---- records that a test can recognise ----------------------------------- */
+
+static uint64_t fixture_tag(uint64_t salt, int64_t offset)
+{
+    return salt * 1000003 + (uint64_t)offset;
+}
+
+void store_fixture_fill(struct store_fixture *f, struct kl_store_log *log,
+                        int count, uint32_t value_size, uint64_t salt)
+{
+    struct kl_store_view view;
+
+    for (int i = 0; i < count; i++) {
+        kl_store_log_view(log, &view);
+        ck_assert_int_eq(
+            store_fixture_append(
+                f, log, 1, value_size, fixture_tag(salt, view.leo),
+                view.epochs->count ? kl_batch_epochs_last(view.epochs) : 0,
+                f->wall_ms),
+            0);
+    }
+}
+
+static void fixture_expect_slice(struct store_fixture *f,
+                                 const struct kl_store_slice *slice,
+                                 uint64_t seed, int64_t *offset,
+                                 uint32_t value_size, uint64_t salt)
+{
+    const uint8_t *p = slice->data;
+    uint8_t want[4096];
+
+    while (p < slice->data + slice->size) {
+        struct kl_batch_iter it;
+        struct kl_batch_record record;
+        struct kl_batch_info info;
+        size_t left = (size_t)(slice->data + slice->size - p);
+
+        ck_assert_int_eq(kl_batch_frame_verify(p, left, seed, &info), 0);
+        ck_assert_int_eq(info.base_offset, *offset);
+        ck_assert_int_eq(info.last_offset, *offset);
+        ck_assert_int_eq(
+            kl_batch_iter_init(&it, &f->alloc.alloc, p, left, 1 << 20), 0);
+        ck_assert_int_eq(kl_batch_iter_next(&it, &record), 0);
+        ck_assert_uint_eq(record.value_size, value_size);
+        store_fixture_value(fixture_tag(salt, *offset), 0, want, value_size);
+        ck_assert_msg(memcmp(record.value, want, value_size) == 0,
+                      "offset %lld holds another record", (long long)*offset);
+        kl_batch_iter_deinit(&it);
+        p += info.frame_size;
+        ++*offset;
+    }
+}
+
+void store_fixture_expect(struct store_fixture *f, struct kl_store_log *log,
+                          int64_t from, int64_t to, uint32_t value_size,
+                          uint64_t salt)
+{
+    struct kl_store_read read;
+
+    while (from < to) {
+        store_fixture_read(f, log, from, to, 8192, &read);
+        ck_assert_msg(read.code == 0 && read.slice_count > 0,
+                      "offset %lld: code %d, %u slices", (long long)from,
+                      read.code, read.slice_count);
+        for (uint32_t i = 0; i < read.slice_count; i++)
+            fixture_expect_slice(f, &read.slices[i], kl_store_log_seed(log),
+                                 &from, value_size, salt);
+        ck_assert_int_eq(read.next_offset, from);
+        kl_store_read_release(&read);
+    }
+    ck_assert_int_eq(from, to);
+}
+
+int store_fixture_lookup(struct store_fixture *f, struct kl_store_log *log,
+                         int64_t timestamp, int64_t end, int64_t *offset_out)
+{
+    int finished = 0;
+    struct kl_store_lookup lookup = {
+        .log = log, .timestamp = timestamp, .end = end, .user = &finished};
+
+    if (kl_store_lookup(&lookup) == KL_EAGAIN)
+        for (int i = 0; i < 1000 && !finished; i++)
+            store_fixture_turn(f);
+    else
+        finished = 1;
+    ck_assert(finished);
+    *offset_out = lookup.code ? -1 : lookup.found_offset;
+    return lookup.code;
+}
+
+struct kl_store_view store_fixture_view(const struct kl_store_log *log)
+{
+    struct kl_store_view view;
+
+    kl_store_log_view(log, &view);
+    return view;
+}
+
+struct kl_store_log *store_fixture_reopen(struct store_fixture *f,
+                                          const struct kl_store_id *id)
+{
+    struct kl_store_log *log;
+
+    ck_assert_msg(store_fixture_open(f) == 0, "open: %s", f->error.text);
+    log = kl_store_find(f->store, id);
+    ck_assert_ptr_nonnull(log);
+    return log;
+}
+
+/* ---- files -----------------------------------------------------------------
+ */
+
+static struct kl_os_file *fixture_file(struct store_fixture *f,
+                                       const char *path, uint32_t flags)
+{
+    struct kl_os_file *file = NULL;
+
+    ck_assert_msg(f->memory->ops->open(f->memory, path, flags, &file) == 0,
+                  "cannot open %s", path);
+    return file;
+}
+
+int store_fixture_exists(struct store_fixture *f, const char *path)
+{
+    struct kl_os_file *file;
+
+    if (f->memory->ops->open(f->memory, path, KL_OS_READ, &file))
+        return 0;
+    f->memory->ops->close(file);
+    return 1;
+}
+
+uint8_t *store_fixture_load(struct store_fixture *f, const char *path,
+                            size_t *size_out)
+{
+    struct kl_os_file *file = fixture_file(f, path, KL_OS_READ);
+    uint64_t size;
+    uint8_t *data;
+
+    ck_assert_int_eq(f->memory->ops->size(file, &size), 0);
+    data = malloc(size ? (size_t)size : 1);
+    ck_assert_ptr_nonnull(data);
+    ck_assert_int_eq(
+        f->memory->ops->read(file, data, (size_t)size, 0, size_out), 0);
+    f->memory->ops->close(file);
+    return data;
+}
+
+static void fixture_write(struct store_fixture *f, struct kl_os_file *file,
+                          uint64_t offset, const void *data, size_t size)
+{
+    struct kl_os_iovec part = {data, size};
+
+    ck_assert_int_eq(f->memory->ops->write(file, &part, 1, offset, NULL), 0);
+    ck_assert_int_eq(f->memory->ops->sync(file), 0);
+    f->memory->ops->close(file);
+}
+
+void store_fixture_save(struct store_fixture *f, const char *path,
+                        const void *data, size_t size)
+{
+    fixture_write(
+        f, fixture_file(f, path, KL_OS_WRITE | KL_OS_CREATE | KL_OS_TRUNCATE),
+        0, data, size);
+}
+
+void store_fixture_unlink(struct store_fixture *f, const char *path)
+{
+    ck_assert_int_eq(f->memory->ops->unlink(f->memory, path), 0);
+}
+
+void store_fixture_patch(struct store_fixture *f, const char *path,
+                         uint64_t offset, const void *data, size_t size)
+{
+    fixture_write(f, fixture_file(f, path, KL_OS_WRITE), offset, data, size);
+}
+
+struct fixture_names
+{
+    const char *ending;
+    int count;
+};
+
+static int fixture_name(const char *name, void *user)
+{
+    struct fixture_names *n = user;
+    size_t length = strlen(name), ending = strlen(n->ending);
+
+    n->count +=
+        length >= ending && strcmp(name + length - ending, n->ending) == 0;
+    return 0;
+}
+
+int store_fixture_count(struct store_fixture *f, const char *folder,
+                        const char *ending)
+{
+    struct fixture_names n = {ending, 0};
+
+    if (f->memory->ops->list(f->memory, folder, fixture_name, &n))
+        return 0;
+    return n.count;
+}
+
+struct fixture_hash
+{
+    struct store_fixture *f;
+    const char *folder;
+    int depth;
+    uint64_t hash;
+};
+
+static int fixture_hash_name(const char *name, void *user)
+{
+    struct fixture_hash *h = user;
+    char path[KL_STORE_PATH_MAX];
+    struct fixture_hash below = {h->f, path, h->depth + 1, h->hash};
+    uint8_t *data;
+    size_t size;
+
+    snprintf(path, sizeof path, "%s/%s", h->folder, name);
+    h->hash = kl_base_hash(path, strlen(path), h->hash);
+    if (store_fixture_exists(h->f, path)) {
+        data = store_fixture_load(h->f, path, &size);
+        h->hash = kl_base_hash(data, size, h->hash);
+        free(data);
+    } else if (h->depth < 3) {
+        h->f->memory->ops->list(h->f->memory, path, fixture_hash_name, &below);
+        h->hash = below.hash;
+    }
+    return 0;
+}
+
+uint64_t store_fixture_hash(struct store_fixture *f)
+{
+    struct fixture_hash h = {f, f->config.path, 0, 1};
+
+    ck_assert_int_eq(
+        f->memory->ops->list(f->memory, h.folder, fixture_hash_name, &h), 0);
+    return h.hash;
 }

@@ -8,7 +8,7 @@
 #include "fail_alloc.h"
 #include "os/lane.h"
 #include "os/vfs.h"
-#include "store/store.h"
+#include "store/state.h"
 #include "trace_vfs.h"
 
 struct store_fixture
@@ -53,5 +53,39 @@ void store_fixture_value(uint64_t tag, int index, uint8_t *out, uint32_t size);
 void store_fixture_read(struct store_fixture *f, struct kl_store_log *log,
                         int64_t offset, int64_t end, uint32_t bytes_max,
                         struct kl_store_read *out);
+/* Appends count batches of one record with a value of this size, and what
+ * expect looks for; the append must be accepted. */
+void store_fixture_fill(struct store_fixture *f, struct kl_store_log *log,
+                        int count, uint32_t value_size, uint64_t salt);
+/* What fill wrote with this salt from offset from up to to must be there. */
+void store_fixture_expect(struct store_fixture *f, struct kl_store_log *log,
+                          int64_t from, int64_t to, uint32_t value_size,
+                          uint64_t salt);
+/* The code of a look-up that is waited for. */
+int store_fixture_lookup(struct store_fixture *f, struct kl_store_log *log,
+                         int64_t timestamp, int64_t end, int64_t *offset_out);
+struct kl_store_view store_fixture_view(const struct kl_store_log *log);
+/* As open and find: a log that must be there. */
+struct kl_store_log *store_fixture_reopen(struct store_fixture *f,
+                                          const struct kl_store_id *id);
+
+/* ---- the files, past the store and the trace ---------------------------- */
+
+int store_fixture_exists(struct store_fixture *f, const char *path);
+/* A whole file, from malloc. */
+uint8_t *store_fixture_load(struct store_fixture *f, const char *path,
+                            size_t *size_out);
+/* Replaces a whole file, or makes it. */
+void store_fixture_save(struct store_fixture *f, const char *path,
+                        const void *data, size_t size);
+void store_fixture_unlink(struct store_fixture *f, const char *path);
+/* Writes over a part of a file. */
+void store_fixture_patch(struct store_fixture *f, const char *path,
+                         uint64_t offset, const void *data, size_t size);
+/* How many names of a folder end like this. */
+int store_fixture_count(struct store_fixture *f, const char *folder,
+                        const char *ending);
+/* Over names and bytes of all files: equal where nothing has changed. */
+uint64_t store_fixture_hash(struct store_fixture *f);
 
 #endif
