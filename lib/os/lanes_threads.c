@@ -1,8 +1,9 @@
 /*
- * Lanes on threads. Every thread has a queue of its own and takes all of it at
- * once; what is finished goes to one list, which the owner takes all of at
- * once. A lock is held for linking only, and a sleeper is woken after it is
- * released, so that it does not wake into a held lock.
+ * Lanes on threads. Jobs go to a thread, and finished ones back to the owner,
+ * by lists that are pushed to at one end and taken whole, without a lock. Who
+ * finds nothing says that it is going to sleep, then looks once more; who
+ * pushes looks afterwards whether somebody sleeps. So a wake-up is neither lost
+ * nor paid for in vain.
  */
 #include "base/alloc.h"
 #include "base/assert.h"
@@ -14,10 +15,14 @@
 
 #define LANES_THREAD_MAX 4
 
-struct lanes_queue
+/* Newest first. */
+typedef _Atomic(struct kl_os_job *) lanes_stack;
+
+/* The one that sleeps for jobs. */
+struct lanes_sleeper
 {
-    struct kl_os_job *first;
-    struct kl_os_job *last;
+    struct kl_os_gate gate;
+    atomic_int is_asleep;
 };
 
 struct lanes_threads;
@@ -28,11 +33,9 @@ struct lanes_worker
     const char *name;
     struct kl_os_thread thread;
     int is_started; /* owner's */
-    struct kl_os_mutex mutex;
-    struct kl_os_cond cond;
-    struct lanes_queue queue;
-    int is_asleep;
-    int is_stopping;
+    lanes_stack queue;
+    struct lanes_sleeper sleeper;
+    atomic_int is_stopping;
 };
 
 struct lanes_threads
@@ -43,12 +46,10 @@ struct lanes_threads
     void *user;
     int thread_count;
     struct lanes_worker workers[LANES_THREAD_MAX];
-    uint64_t under_way;       /* owner's: submitted and not taken */
-    struct lanes_queue taken; /* owner's: finished, to be given out */
-    struct kl_os_mutex mutex; /* over the rest */
-    struct kl_os_cond cond;
-    struct lanes_queue finished;
-    int is_waiting;
+    uint64_t under_way;      /* owner's: submitted and not taken */
+    struct kl_os_job *taken; /* owner's: finished, to be given out */
+    lanes_stack finished;
+    struct lanes_sleeper owner;
 };
 
 /* Which thread serves a lane, by thread count. Few threads keep the commit
@@ -67,40 +68,68 @@ static const char *const lanes_names[LANES_THREAD_MAX][LANES_THREAD_MAX] = {
     {"kl-commit", "kl-segment", "kl-read", "kl-clean"},
 };
 
-static void lanes_push(struct lanes_queue *q, struct kl_os_job *job)
+static void lanes_push(lanes_stack *stack, struct kl_os_job *job)
 {
-    job->next = NULL;
-    if (q->first)
-        q->last->next = job;
-    else
-        q->first = job;
-    q->last = job;
+    struct kl_os_job *head = atomic_load(stack);
+
+    do
+        job->next = head;
+    while (!atomic_compare_exchange_weak(stack, &head, job));
 }
 
-static struct kl_os_job *lanes_pop(struct lanes_queue *q)
+/* All of it, oldest first. */
+static struct kl_os_job *lanes_take_all(lanes_stack *stack)
 {
-    struct kl_os_job *job = q->first;
+    struct kl_os_job *job = NULL;
+    struct kl_os_job *ordered = NULL;
+
+    if (atomic_load_explicit(stack, memory_order_relaxed))
+        job = atomic_exchange(stack, NULL);
+    while (job) {
+        struct kl_os_job *next = job->next;
+
+        job->next = ordered;
+        ordered = job;
+        job = next;
+    }
+    return ordered;
+}
+
+static struct kl_os_job *lanes_pop(struct kl_os_job **list)
+{
+    struct kl_os_job *job = *list;
 
     if (job) {
-        q->first = job->next;
+        *list = job->next;
         job->next = NULL;
     }
     return job;
 }
 
-/* Runs a job and hands it back. After the unlock the job is the owner's. */
+static void lanes_wake(struct lanes_sleeper *s)
+{
+    if (atomic_load(&s->is_asleep) && atomic_exchange(&s->is_asleep, 0))
+        kl_os_gate_post(&s->gate);
+}
+
+/* Sleeps until woken, unless there is something already. */
+static void lanes_sleep(struct lanes_sleeper *s, lanes_stack *stack,
+                        atomic_int *is_stopping)
+{
+    atomic_store(&s->is_asleep, 1);
+    if ((atomic_load(stack) || (is_stopping && atomic_load(is_stopping))) &&
+        atomic_exchange(&s->is_asleep, 0))
+        return;
+    /* Also where somebody was faster: then the post is on its way. */
+    (void)kl_os_gate_wait(&s->gate, -1);
+}
+
+/* Runs a job and hands it back. After the push the job is the owner's. */
 static void lanes_run(struct lanes_threads *lanes, struct kl_os_job *job)
 {
-    int is_waiting;
-
     job->run(job);
-    kl_os_mutex_lock(&lanes->mutex);
     lanes_push(&lanes->finished, job);
-    is_waiting = lanes->is_waiting;
-    lanes->is_waiting = 0;
-    kl_os_mutex_unlock(&lanes->mutex);
-    if (is_waiting)
-        kl_os_cond_broadcast(&lanes->cond);
+    lanes_wake(&lanes->owner);
     if (lanes->wake)
         lanes->wake(lanes->user);
 }
@@ -110,20 +139,15 @@ static void lanes_worker_main(void *arg)
     struct lanes_worker *w = arg;
 
     for (;;) {
-        struct lanes_queue batch;
+        /* Looked at first: nothing is submitted after it was set. */
+        int is_stopping = atomic_load(&w->is_stopping);
+        struct kl_os_job *batch = lanes_take_all(&w->queue);
         struct kl_os_job *job;
 
-        kl_os_mutex_lock(&w->mutex);
-        while (!w->queue.first && !w->is_stopping) {
-            w->is_asleep = 1;
-            kl_os_cond_wait(&w->cond, &w->mutex, -1);
-        }
-        w->is_asleep = 0;
-        batch = w->queue;
-        w->queue.first = NULL;
-        kl_os_mutex_unlock(&w->mutex);
-        if (!batch.first)
+        if (!batch && is_stopping)
             return;
+        if (!batch)
+            lanes_sleep(&w->sleeper, &w->queue, &w->is_stopping);
         while ((job = lanes_pop(&batch)))
             lanes_run(w->lanes, job);
     }
@@ -133,7 +157,6 @@ static void threads_submit(struct kl_os_lanes *base, struct kl_os_job *job)
 {
     struct lanes_threads *lanes = (struct lanes_threads *)base;
     struct lanes_worker *w;
-    int is_asleep;
 
     KL_ASSERT((unsigned)job->lane < KL_OS_LANE_COUNT);
     w = &lanes->workers[lanes_spread[lanes->thread_count - 1][job->lane]];
@@ -146,13 +169,8 @@ static void threads_submit(struct kl_os_lanes *base, struct kl_os_job *job)
         }
         w->is_started = 1;
     }
-    kl_os_mutex_lock(&w->mutex);
     lanes_push(&w->queue, job);
-    is_asleep = w->is_asleep;
-    w->is_asleep = 0;
-    kl_os_mutex_unlock(&w->mutex);
-    if (is_asleep)
-        kl_os_cond_broadcast(&w->cond);
+    lanes_wake(&w->sleeper);
 }
 
 static struct kl_os_job *threads_take(struct kl_os_lanes *base)
@@ -162,12 +180,8 @@ static struct kl_os_job *threads_take(struct kl_os_lanes *base)
 
     if (!lanes->under_way)
         return NULL;
-    if (!lanes->taken.first) {
-        kl_os_mutex_lock(&lanes->mutex);
-        lanes->taken = lanes->finished;
-        lanes->finished.first = NULL;
-        kl_os_mutex_unlock(&lanes->mutex);
-    }
+    if (!lanes->taken)
+        lanes->taken = lanes_take_all(&lanes->finished);
     job = lanes_pop(&lanes->taken);
     if (job)
         lanes->under_way--;
@@ -178,28 +192,20 @@ static void threads_wait(struct kl_os_lanes *base)
 {
     struct lanes_threads *lanes = (struct lanes_threads *)base;
 
-    if (!lanes->under_way || lanes->taken.first)
+    if (!lanes->under_way || lanes->taken)
         return;
-    kl_os_mutex_lock(&lanes->mutex);
-    while (!lanes->finished.first) {
-        lanes->is_waiting = 1;
-        kl_os_cond_wait(&lanes->cond, &lanes->mutex, -1);
-    }
-    lanes->is_waiting = 0;
-    kl_os_mutex_unlock(&lanes->mutex);
+    while (!atomic_load(&lanes->finished))
+        lanes_sleep(&lanes->owner, &lanes->finished, NULL);
 }
 
 static void lanes_worker_deinit(struct lanes_worker *w)
 {
     if (w->is_started) {
-        kl_os_mutex_lock(&w->mutex);
-        w->is_stopping = 1;
-        kl_os_mutex_unlock(&w->mutex);
-        kl_os_cond_broadcast(&w->cond);
+        atomic_store(&w->is_stopping, 1);
+        lanes_wake(&w->sleeper);
         kl_os_thread_join(&w->thread);
     }
-    kl_os_cond_deinit(&w->cond);
-    kl_os_mutex_deinit(&w->mutex);
+    kl_os_gate_deinit(&w->sleeper.gate);
 }
 
 static void threads_free(struct kl_os_lanes *base)
@@ -210,8 +216,7 @@ static void threads_free(struct kl_os_lanes *base)
     KL_ASSERT(lanes->under_way == 0);
     for (int i = 0; i < lanes->thread_count; i++)
         lanes_worker_deinit(&lanes->workers[i]);
-    kl_os_cond_deinit(&lanes->cond);
-    kl_os_mutex_deinit(&lanes->mutex);
+    kl_os_gate_deinit(&lanes->owner.gate);
     kl_base_free(&alloc, lanes, sizeof *lanes);
 }
 
@@ -221,19 +226,6 @@ static const struct kl_os_lanes_ops threads_ops = {
     .wait = threads_wait,
     .free = threads_free,
 };
-
-/* A mutex and a condition, both or none. */
-static int lanes_pair_init(struct kl_os_mutex *m, struct kl_os_cond *c)
-{
-    int rc = kl_os_mutex_init(m);
-
-    if (rc)
-        return rc;
-    rc = kl_os_cond_init(c);
-    if (rc)
-        kl_os_mutex_deinit(m);
-    return rc;
-}
 
 int kl_os_lanes_threads_new(struct kl_os_lanes **out,
                             const struct kl_base_alloc *alloc, int thread_count,
@@ -253,7 +245,7 @@ int kl_os_lanes_threads_new(struct kl_os_lanes **out,
     lanes->wake = wake;
     lanes->user = user;
     lanes->thread_count = thread_count;
-    rc = lanes_pair_init(&lanes->mutex, &lanes->cond);
+    rc = kl_os_gate_init(&lanes->owner.gate);
     if (rc)
         goto out_free;
     for (; i < thread_count; i++) {
@@ -261,7 +253,7 @@ int kl_os_lanes_threads_new(struct kl_os_lanes **out,
 
         w->lanes = lanes;
         w->name = lanes_names[thread_count - 1][i];
-        rc = lanes_pair_init(&w->mutex, &w->cond);
+        rc = kl_os_gate_init(&w->sleeper.gate);
         if (rc)
             goto out_workers;
     }
@@ -271,8 +263,7 @@ int kl_os_lanes_threads_new(struct kl_os_lanes **out,
 out_workers:
     while (i-- > 0)
         lanes_worker_deinit(&lanes->workers[i]);
-    kl_os_cond_deinit(&lanes->cond);
-    kl_os_mutex_deinit(&lanes->mutex);
+    kl_os_gate_deinit(&lanes->owner.gate);
 out_free:
     kl_base_free(alloc, lanes, sizeof *lanes);
     return rc;

@@ -22,6 +22,11 @@
 #define THREAD_HAVE_EVENTFD 0
 #endif
 
+#ifdef __linux__
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#endif
+
 #define NS_PER_S 1000000000
 
 int kl_os_mutex_init(struct kl_os_mutex *m)
@@ -83,6 +88,93 @@ void kl_os_cond_broadcast(struct kl_os_cond *c)
 {
     KL_ASSERT(pthread_cond_broadcast(&c->c) == 0);
 }
+
+#ifdef __linux__
+
+/* What the call takes on every Linux whose long is that of the kernel. */
+struct gate_time
+{
+    long s;
+    long ns;
+};
+
+int kl_os_gate_init(struct kl_os_gate *g)
+{
+    atomic_init(&g->posted, 0);
+    return 0;
+}
+
+void kl_os_gate_deinit(struct kl_os_gate *g)
+{
+    (void)g;
+}
+
+void kl_os_gate_post(struct kl_os_gate *g)
+{
+    atomic_store(&g->posted, 1);
+    (void)syscall(SYS_futex, &g->posted, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+}
+
+int kl_os_gate_wait(struct kl_os_gate *g, int64_t deadline_ns)
+{
+    struct gate_time t = {(long)(deadline_ns / NS_PER_S),
+                          (long)(deadline_ns % NS_PER_S)};
+    int passed = 0;
+
+    /* The kernel sleeps only while nothing was posted. */
+    while (!atomic_exchange(&g->posted, 0)) {
+        if (passed)
+            return 1;
+        passed = syscall(SYS_futex, &g->posted, FUTEX_WAIT_BITSET_PRIVATE, 0,
+                         deadline_ns < 0 ? NULL : &t, NULL,
+                         FUTEX_BITSET_MATCH_ANY) != 0 &&
+                 errno == ETIMEDOUT;
+    }
+    return 0;
+}
+
+#else
+
+int kl_os_gate_init(struct kl_os_gate *g)
+{
+    int rc = kl_os_mutex_init(&g->mutex);
+
+    atomic_init(&g->posted, 0);
+    if (rc)
+        return rc;
+    rc = kl_os_cond_init(&g->cond);
+    if (rc)
+        kl_os_mutex_deinit(&g->mutex);
+    return rc;
+}
+
+void kl_os_gate_deinit(struct kl_os_gate *g)
+{
+    kl_os_cond_deinit(&g->cond);
+    kl_os_mutex_deinit(&g->mutex);
+}
+
+void kl_os_gate_post(struct kl_os_gate *g)
+{
+    kl_os_mutex_lock(&g->mutex);
+    atomic_store(&g->posted, 1);
+    kl_os_cond_broadcast(&g->cond);
+    kl_os_mutex_unlock(&g->mutex);
+}
+
+int kl_os_gate_wait(struct kl_os_gate *g, int64_t deadline_ns)
+{
+    int passed = 0;
+    int posted;
+
+    kl_os_mutex_lock(&g->mutex);
+    while (!(posted = (int)atomic_exchange(&g->posted, 0)) && !passed)
+        passed = kl_os_cond_wait(&g->cond, &g->mutex, deadline_ns);
+    kl_os_mutex_unlock(&g->mutex);
+    return !posted;
+}
+
+#endif
 
 static void *thread_main(void *arg)
 {
@@ -180,15 +272,19 @@ void kl_os_wakeup_signal(struct kl_os_wakeup *w)
     KL_ASSERT(n == (ssize_t)sizeof one || errno == EAGAIN);
 }
 
-void kl_os_wakeup_drain(struct kl_os_wakeup *w)
+uint64_t kl_os_wakeup_drain(struct kl_os_wakeup *w)
 {
+    uint64_t count = 0;
     uint64_t buf[64];
     ssize_t n;
 
     /* One read empties an eventfd; a pipe may hold more than the buffer. */
-    do
+    do {
         n = read(w->fd, buf, sizeof buf);
-    while (n == (ssize_t)sizeof buf || (n < 0 && errno == EINTR));
+        if (n > 0)
+            count += THREAD_HAVE_EVENTFD ? buf[0] : (uint64_t)n / sizeof *buf;
+    } while (n == (ssize_t)sizeof buf || (n < 0 && errno == EINTR));
+    return count;
 }
 
 void kl_os_wakeup_wait(struct kl_os_wakeup *w, int64_t timeout_ns)

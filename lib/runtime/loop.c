@@ -74,28 +74,45 @@ int kl_runtime_enter(struct kl_runtime_node *n)
         return KL_ECLOSED;
     }
     kl_base_panic_enter(&n->panic);
-    atomic_store(&n->sleeping, 0);
+    kl_runtime_awake(n);
     return 0;
 }
 
 /* Says that the owner sleeps. 1 where there is something to do already. */
-static int loop_fall_asleep(struct kl_runtime_node *n)
+static int loop_fall_asleep(struct kl_runtime_node *n,
+                            enum kl_runtime_sleeping where)
 {
-    atomic_store(&n->sleeping, 1);
+    atomic_store(&n->sleeping, where);
     if (kl_runtime_inbox_is_empty(n) && !atomic_load(&n->lanes_woken) &&
-        !atomic_load(&n->crash_wanted))
+        !atomic_load(&n->crash_wanted) &&
+        (!atomic_load(&n->stop_wanted) ||
+         atomic_load(&n->state) == KL_NODE_STOPPING))
         return 0;
     return 1;
+}
+
+void kl_runtime_awake(struct kl_runtime_node *n)
+{
+    /* Somebody was faster, and has signalled or is about to. */
+    if (atomic_exchange(&n->sleeping, KL_RUNTIME_AWAKE) == KL_RUNTIME_AWAKE)
+        n->signals++;
+}
+
+/* The descriptor is readable no more. A signal that is still on its way makes
+ * it readable again, and is drained the next time. */
+static void loop_drain(struct kl_runtime_node *n)
+{
+    if (n->signals)
+        n->signals -= kl_os_wakeup_drain(&n->wakeup);
 }
 
 void kl_runtime_leave(struct kl_runtime_node *n)
 {
     int stopping = atomic_load(&n->stop_wanted);
 
-    if (atomic_exchange(&n->signalled, 0))
-        kl_os_wakeup_drain(&n->wakeup);
+    loop_drain(n);
     /* From here on the host sleeps for us, on the descriptor. */
-    if (loop_fall_asleep(n))
+    if (loop_fall_asleep(n, KL_RUNTIME_AT_DESCRIPTOR))
         kl_runtime_wake(n);
     kl_base_panic_enter(NULL);
     atomic_store(&n->inside, 0);
@@ -115,26 +132,53 @@ static int64_t loop_deadline(const struct kl_runtime_node *n)
     return store < timers ? store : timers;
 }
 
-void kl_runtime_sleep(struct kl_runtime_node *n, int64_t until_ns)
+/* Until when to sleep; 0 = not at all. */
+static int64_t loop_sleep_until(const struct kl_runtime_node *n,
+                                int64_t until_ns, int64_t now)
 {
     int64_t deadline = loop_deadline(n);
-    int64_t now;
 
     if (until_ns < deadline)
         deadline = until_ns;
-    now = n->clock->monotonic_ns(n->clock->user);
     if (n->taken_over && deadline > now + LOOP_TAKEN_OVER_NS)
         deadline = now + LOOP_TAKEN_OVER_NS;
-    if (deadline <= now)
+    return deadline <= now ? 0 : deadline;
+}
+
+/* Sleeps until something is to be done or until_ns (INT64_MAX = for ever). */
+static void loop_sleep(struct kl_runtime_node *n, int64_t until_ns)
+{
+    int64_t now = n->clock->monotonic_ns(n->clock->user);
+    int64_t deadline = loop_sleep_until(n, until_ns, now);
+    int passed = 1;
+
+    if (!deadline)
         return;
-    if (!loop_fall_asleep(n)) {
+    if (!loop_fall_asleep(n, KL_RUNTIME_AT_GATE)) {
+        kl_base_stat_add(&n->stats.sleeps, 1);
+        passed =
+            kl_os_gate_wait(&n->gate, deadline == INT64_MAX ? -1 : deadline);
+    }
+    /* Where somebody was faster, a post is on its way. */
+    if (passed &&
+        atomic_exchange(&n->sleeping, KL_RUNTIME_AWAKE) == KL_RUNTIME_AWAKE)
+        (void)kl_os_gate_wait(&n->gate, -1);
+}
+
+/* The same for a host that polls: its signal handlers end the sleep. */
+static void loop_sleep_polling(struct kl_runtime_node *n, int64_t until_ns)
+{
+    int64_t now = n->clock->monotonic_ns(n->clock->user);
+    int64_t deadline = loop_sleep_until(n, until_ns, now);
+
+    if (!deadline)
+        return;
+    if (!loop_fall_asleep(n, KL_RUNTIME_AT_DESCRIPTOR)) {
         kl_base_stat_add(&n->stats.sleeps, 1);
         kl_os_wakeup_wait(&n->wakeup,
                           deadline == INT64_MAX ? -1 : deadline - now);
     }
-    atomic_store(&n->sleeping, 0);
-    if (atomic_exchange(&n->signalled, 0))
-        kl_os_wakeup_drain(&n->wakeup);
+    kl_runtime_awake(n);
 }
 
 int kl_runtime_drive(struct kl_runtime_node *n, int (*ready)(void *arg),
@@ -150,7 +194,7 @@ int kl_runtime_drive(struct kl_runtime_node *n, int (*ready)(void *arg),
         if (n->clock->monotonic_ns(n->clock->user) >= until_ns)
             return KL_ETIMEDOUT;
         if (!moved)
-            kl_runtime_sleep(n, until_ns);
+            loop_sleep(n, until_ns);
     }
 }
 
@@ -178,7 +222,7 @@ int kl_runtime_poll(struct kl_runtime_node *n, int32_t timeout_ms)
         return r;
     until_ns = kl_runtime_until(n, timeout_ms);
     if (!loop_turns(n) && timeout_ms && !atomic_load(&n->closed)) {
-        kl_runtime_sleep(n, until_ns);
+        loop_sleep_polling(n, until_ns);
         loop_turns(n);
     }
     kl_runtime_leave(n);
@@ -223,7 +267,7 @@ static void loop_thread(void *user)
         if (atomic_load(&n->crash_wanted))
             kl_runtime_teardown(n);
         else if (!kl_runtime_turn(n))
-            kl_runtime_sleep(n, INT64_MAX);
+            loop_sleep(n, INT64_MAX);
     }
     kl_base_panic_enter(NULL);
     /* The number of this thread may be given to another one. */
@@ -243,7 +287,7 @@ int kl_runtime_start(struct kl_runtime_node *n)
                                         KL_RUNTIME_OWNER_LIBRARY))
         return KL_ESTATE;
     atomic_store(&n->inside, 1);
-    atomic_store(&n->sleeping, 0);
+    kl_runtime_awake(n);
     kl_os_mutex_lock(&n->mutex);
     n->thread_state = KL_RUNTIME_THREAD_RUNS;
     r = kl_os_thread_start(&n->thread, loop_thread, n, "kl-node");

@@ -25,6 +25,7 @@ static void node_free(struct kl_runtime_node *n)
     kl_os_mutex_deinit(&n->topics_mutex);
     kl_os_cond_deinit(&n->cond);
     kl_os_mutex_deinit(&n->mutex);
+    kl_os_gate_deinit(&n->gate);
     kl_os_wakeup_deinit(&n->wakeup);
     kl_os_fork_guard_deinit(&n->fork);
     kl_base_free(&alloc, n, sizeof *n);
@@ -65,6 +66,11 @@ int64_t kl_runtime_wall_ms(const struct kl_runtime_node *n)
     return n->clock->wall_ms(n->clock->user);
 }
 
+int64_t kl_runtime_wall_tick_ms(const struct kl_runtime_node *n)
+{
+    return n->clock->wall_tick_ms ? n->clock->wall_tick_ms(n->clock->user) : -1;
+}
+
 static void node_init_lists(struct kl_runtime_node *n)
 {
     kl_base_list_init(&n->timers);
@@ -83,9 +89,12 @@ static int node_init_os(struct kl_runtime_node *n)
 
     if (r)
         return r;
-    r = kl_os_mutex_init(&n->mutex);
+    r = kl_os_gate_init(&n->gate);
     if (r)
         goto out_wakeup;
+    r = kl_os_mutex_init(&n->mutex);
+    if (r)
+        goto out_gate;
     r = kl_os_cond_init(&n->cond);
     if (r)
         goto out_mutex;
@@ -99,6 +108,8 @@ out_cond:
     kl_os_cond_deinit(&n->cond);
 out_mutex:
     kl_os_mutex_deinit(&n->mutex);
+out_gate:
+    kl_os_gate_deinit(&n->gate);
 out_wakeup:
     kl_os_wakeup_deinit(&n->wakeup);
     return r;
@@ -293,13 +304,14 @@ static void node_open_undo(struct kl_runtime_node *n, int code,
                            struct kl_base_error *error)
 {
     if (!error->code)
-        (void)kl_base_error_set(error, code, "%s", kl_strerror(code));
+        (void)kl_base_error_set(error, code, "%s",
+                                kl_base_error_lookup(code)->text);
     kl_runtime_metadata_close(n);
     kl_runtime_topics_clear(n);
     node_close_store(n);
     kl_runtime_set_error(n, error);
     kl_runtime_trace(n, KL_TRACE_ERROR, "node.open code=%s text=%s",
-                     kl_error_name(code), error->text);
+                     kl_base_error_lookup(code)->name, error->text);
 }
 
 int kl_runtime_open(struct kl_runtime_node *n, const char *dir, uint32_t flags)
@@ -325,7 +337,7 @@ int kl_runtime_open(struct kl_runtime_node *n, const char *dir, uint32_t flags)
     } else {
         node_trace_open(n, dir, begun_ns);
         kl_runtime_set_error(n, &error);
-        atomic_store(&n->sleeping, 1);
+        atomic_store(&n->sleeping, KL_RUNTIME_AT_DESCRIPTOR);
         atomic_store(&n->state, KL_NODE_OPEN);
     }
     kl_base_panic_enter(NULL);
@@ -362,7 +374,7 @@ void kl_runtime_teardown(struct kl_runtime_node *n)
     kl_runtime_topics_clear(n);
     node_close_store(n);
     kl_runtime_trace(n, KL_TRACE_INFO, "node.closed code=%s",
-                     kl_error_name(n->stop_code));
+                     kl_base_error_lookup(n->stop_code)->name);
     atomic_store(&n->state, KL_NODE_STOPPED);
     atomic_store(&n->closed, 1);
     kl_runtime_broadcast(n);

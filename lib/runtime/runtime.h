@@ -33,6 +33,9 @@ const struct kl_base_alloc *kl_runtime_alloc(const struct kl_runtime_node *n);
 int kl_runtime_check(const struct kl_runtime_node *n);       /* any thread */
 int64_t kl_runtime_now_ns(const struct kl_runtime_node *n);  /* any thread */
 int64_t kl_runtime_wall_ms(const struct kl_runtime_node *n); /* any thread */
+/* Changes when the system's clock has ticked, which is cheap to see; -1 where
+ * it cannot be seen. Any thread. */
+int64_t kl_runtime_wall_tick_ms(const struct kl_runtime_node *n);
 
 /* ---- waiting ----------------------------------------------------------- */
 

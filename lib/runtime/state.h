@@ -6,7 +6,9 @@
  * Sleeping and waking. The owner says that it is going to sleep, then looks
  * once more at inbox and lanes_woken; a waker publishes its work there, then
  * looks at sleeping. One of the two sees the other, so no wake-up is lost and
- * none is paid for while the owner is awake.
+ * none is paid for while the owner is awake. A sleep has one waker, the one
+ * that finds the node sleeping and says that it is awake; it posts to the gate
+ * or signals the descriptor, wherever the owner sleeps, once.
  */
 #ifndef KL_RUNTIME_STATE_H
 #define KL_RUNTIME_STATE_H
@@ -33,6 +35,12 @@ struct kl_runtime_queue
 
 /* Owner while the library's thread begins, and after it has ended. */
 #define KL_RUNTIME_OWNER_LIBRARY UINT64_MAX
+
+enum kl_runtime_sleeping {
+    KL_RUNTIME_AWAKE,
+    KL_RUNTIME_AT_GATE,      /* nobody else looks */
+    KL_RUNTIME_AT_DESCRIPTOR /* the host does, or may interrupt us */
+};
 
 enum kl_runtime_thread_state {
     KL_RUNTIME_THREAD_NONE,
@@ -124,8 +132,9 @@ struct kl_runtime_node
     atomic_int draining;                        /* of a closed node */
     struct kl_runtime_queue callbacks;
     struct kl_os_wakeup wakeup;
-    atomic_int sleeping;
-    atomic_int signalled;
+    uint64_t signals; /* made or on their way, and not drained */
+    struct kl_os_gate gate;
+    atomic_int sleeping; /* KL_RUNTIME_AWAKE and so on */
     atomic_int lanes_woken;
     struct kl_os_mutex mutex; /* over cond, error, store for statistics */
     struct kl_os_cond cond;
@@ -182,8 +191,8 @@ int kl_runtime_turn(struct kl_runtime_node *n);
 /* Becomes the owner if nobody is: 0, KL_EOWNER, KL_EREENTRY, KL_ECLOSED. */
 int kl_runtime_enter(struct kl_runtime_node *n);
 void kl_runtime_leave(struct kl_runtime_node *n);
-/* Sleeps until something is to be done or until_ns (INT64_MAX = for ever). */
-void kl_runtime_sleep(struct kl_runtime_node *n, int64_t until_ns);
+/* The owner that may sleep at the descriptor does so no more. */
+void kl_runtime_awake(struct kl_runtime_node *n);
 /* Turns until ready says 1: 0, KL_ETIMEDOUT, KL_ECLOSED. */
 int kl_runtime_drive(struct kl_runtime_node *n, int (*ready)(void *arg),
                      void *arg, int64_t until_ns);

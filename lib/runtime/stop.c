@@ -97,7 +97,7 @@ static int stop_take_over(struct kl_runtime_node *n, int64_t until_ns)
         atomic_store(&n->owner, self);
         n->taken_over = 1;
     }
-    atomic_store(&n->sleeping, 0);
+    kl_runtime_awake(n);
     kl_base_panic_enter(&n->panic);
     return 0;
 }

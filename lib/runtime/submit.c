@@ -11,13 +11,14 @@ int kl_runtime_inbox_is_empty(const struct kl_runtime_node *n)
 
 void kl_runtime_wake(struct kl_runtime_node *n)
 {
-    if (!atomic_exchange(&n->sleeping, 0))
-        return;
-    /* Told of twice. Before, because the signal may let the owner run at once;
-     * after, because the owner may have drained in between, in vain. */
-    atomic_store(&n->signalled, 1);
-    kl_os_wakeup_signal(&n->wakeup);
-    atomic_store(&n->signalled, 1);
+    switch (atomic_exchange(&n->sleeping, KL_RUNTIME_AWAKE)) {
+    case KL_RUNTIME_AT_GATE:
+        kl_os_gate_post(&n->gate);
+        break;
+    case KL_RUNTIME_AT_DESCRIPTOR:
+        kl_os_wakeup_signal(&n->wakeup);
+        break;
+    }
 }
 
 static void submit_push(struct kl_runtime_node *n,
@@ -132,9 +133,11 @@ void kl_runtime_broadcast(struct kl_runtime_node *n)
     atomic_thread_fence(memory_order_seq_cst);
     if (!atomic_load(&n->waiter_count))
         return;
+    /* Who looked too early holds the mutex until it sleeps; who is woken must
+     * not find it held. */
     kl_os_mutex_lock(&n->mutex);
-    kl_os_cond_broadcast(&n->cond);
     kl_os_mutex_unlock(&n->mutex);
+    kl_os_cond_broadcast(&n->cond);
 }
 
 /* A thread that is not the owner. */

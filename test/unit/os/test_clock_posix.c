@@ -33,6 +33,19 @@ START_TEST(wall_has_the_right_unit)
 }
 END_TEST
 
+/* Behind the clock, by a tick: far less than a second. */
+START_TEST(wall_tick_is_not_far_behind)
+{
+    int64_t tick;
+
+    if (!kl_os_clock_posix.wall_tick_ms)
+        return;
+    tick = kl_os_clock_posix.wall_tick_ms(NULL);
+    ck_assert_int_ge(kl_os_clock_posix.wall_ms(NULL), tick);
+    ck_assert_int_ge(tick / 1000, (int64_t)time(NULL) - 2);
+}
+END_TEST
+
 Suite *suite_os_clock_posix(void);
 Suite *suite_os_clock_posix(void)
 {
@@ -41,6 +54,7 @@ Suite *suite_os_clock_posix(void)
 
     tcase_add_test(tc, monotonic_never_goes_back);
     tcase_add_test(tc, wall_has_the_right_unit);
+    tcase_add_test(tc, wall_tick_is_not_far_behind);
     suite_add_tcase(s, tc);
     return s;
 }

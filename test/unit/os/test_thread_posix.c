@@ -153,6 +153,71 @@ static int is_readable(const struct kl_os_wakeup *w)
     return poll(&p, 1, 0) == 1;
 }
 
+START_TEST(gate_post_before_wait)
+{
+    struct kl_os_gate g;
+
+    ck_assert_int_eq(kl_os_gate_init(&g), 0);
+    kl_os_gate_post(&g);
+    kl_os_gate_post(&g);
+    ck_assert_int_eq(kl_os_gate_wait(&g, -1), 0);
+    /* Two are one. */
+    ck_assert_int_eq(kl_os_gate_wait(&g, 0), 1);
+    kl_os_gate_deinit(&g);
+}
+END_TEST
+
+START_TEST(gate_wait_with_a_deadline)
+{
+    struct kl_os_gate g;
+    int64_t deadline = now() + 1500000;
+
+    ck_assert_int_eq(kl_os_gate_init(&g), 0);
+    ck_assert_int_eq(kl_os_gate_wait(&g, deadline), 1);
+    ck_assert_int_ge(now(), deadline);
+    /* What was posted counts, however late. */
+    kl_os_gate_post(&g);
+    ck_assert_int_eq(kl_os_gate_wait(&g, deadline), 0);
+    kl_os_gate_deinit(&g);
+}
+END_TEST
+
+struct gate_pair
+{
+    struct kl_os_gate ping;
+    struct kl_os_gate pong;
+};
+
+enum { GATE_ROUNDS = 2000 };
+
+static void gate_main(void *user)
+{
+    struct gate_pair *p = user;
+
+    for (int i = 0; i < GATE_ROUNDS; i++) {
+        ck_assert_int_eq(kl_os_gate_wait(&p->ping, -1), 0);
+        kl_os_gate_post(&p->pong);
+    }
+}
+
+START_TEST(gate_between_two_threads)
+{
+    struct kl_os_thread thread;
+    struct gate_pair p;
+
+    ck_assert_int_eq(kl_os_gate_init(&p.ping), 0);
+    ck_assert_int_eq(kl_os_gate_init(&p.pong), 0);
+    ck_assert_int_eq(kl_os_thread_start(&thread, gate_main, &p, "x"), 0);
+    for (int i = 0; i < GATE_ROUNDS; i++) {
+        kl_os_gate_post(&p.ping);
+        ck_assert_int_eq(kl_os_gate_wait(&p.pong, -1), 0);
+    }
+    kl_os_thread_join(&thread);
+    kl_os_gate_deinit(&p.pong);
+    kl_os_gate_deinit(&p.ping);
+}
+END_TEST
+
 START_TEST(wakeup_signal_before_wait)
 {
     struct kl_os_wakeup w;
@@ -162,9 +227,10 @@ START_TEST(wakeup_signal_before_wait)
     kl_os_wakeup_signal(&w);
     kl_os_wakeup_wait(&w, -1);
     ck_assert(is_readable(&w));
-    kl_os_wakeup_drain(&w);
+    kl_os_wakeup_signal(&w);
+    ck_assert_uint_eq(kl_os_wakeup_drain(&w), 2);
     ck_assert(!is_readable(&w));
-    kl_os_wakeup_drain(&w);
+    ck_assert_uint_eq(kl_os_wakeup_drain(&w), 0);
     kl_os_wakeup_deinit(&w);
 }
 END_TEST
@@ -251,6 +317,9 @@ Suite *suite_os_thread_posix(void)
     tcase_add_test(tc, thread_blocks_all_signals);
     tcase_add_test(tc, thread_has_a_name);
     tcase_add_test(tc, self_tells_threads_apart);
+    tcase_add_test(tc, gate_post_before_wait);
+    tcase_add_test(tc, gate_wait_with_a_deadline);
+    tcase_add_test(tc, gate_between_two_threads);
     tcase_add_test(tc, wakeup_signal_before_wait);
     tcase_add_test(tc, wakeup_many_signals);
     tcase_add_test(tc, wakeup_wait_with_a_limit);
