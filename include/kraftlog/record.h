@@ -25,7 +25,9 @@ typedef struct kl_record kl_record;
 typedef struct kl_event kl_event;
 
 enum {
-    KL_TIMESTAMP_NOW = -1 /* the time at which the producer takes the record */
+    /* The time at which the producer takes the record, to a tick of the
+     * system's clock: at most 10 ms, mostly 1 to 4, too early. */
+    KL_TIMESTAMP_NOW = -1
 };
 
 /* ---- a record to be sent ----------------------------------------------- */

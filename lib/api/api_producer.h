@@ -41,10 +41,12 @@ struct kl_producer
     struct kl_pubsub_accumulator acc;
     struct kl_pubsub_topic *topic; /* the last one used */
     uint64_t topic_version;        /* when it was looked up */
-    struct kl_base_list bulks;     /* finished by their sender */
-    int requested;                 /* the request is under way */
-    int timed;                     /* the timer is set or is about to be */
-    int failure;                   /* first since the last flush */
+    int64_t tick_ms;               /* the system's, when now_ms was read */
+    int64_t now_ms;
+    struct kl_base_list bulks; /* finished by their sender */
+    int requested;             /* the request is under way */
+    int timed;                 /* the timer is set or is about to be */
+    int failure;               /* first since the last flush */
     struct kl_base_error error;
     struct kl_runtime_request request;
     struct kl_runtime_request end; /* of the handle */

@@ -15,9 +15,15 @@ static inline uint64_t kl_base_zigzag(int64_t v)
     return ((uint64_t)v << 1) ^ (uint64_t)(v >> 63);
 }
 
+/* Nearly all have one or two bytes. */
 static inline size_t kl_base_varint_size(int64_t v)
 {
-    uint64_t u = kl_base_zigzag(v) | 1;
+    uint64_t u = kl_base_zigzag(v);
+
+    if (u < 0x80)
+        return 1;
+    if (u < 0x4000)
+        return 2;
     return ((size_t)(63 - __builtin_clzll(u)) / 7) + 1;
 }
 
