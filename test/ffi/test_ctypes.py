@@ -369,7 +369,8 @@ class Node(unittest.TestCase):
             producer, b"t", 1, pointers(keys),
             array(ctypes.c_uint64, [len(k or b"") for k in keys]),
             pointers(values),
-            array(ctypes.c_uint64, [len(v) for v in values]), None, len(values), 0, ctypes.byref(accepted), ctypes.byref(op)))
+            array(ctypes.c_uint64, [len(v) for v in values]),
+            None, len(values), 0, ctypes.byref(accepted), ctypes.byref(op)))
         self.assertEqual(accepted.value, 1000)
         self.assertEqual(finish(op), KL_OK)
         offsets = ctypes.POINTER(ctypes.c_int64)()
