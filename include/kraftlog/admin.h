@@ -19,8 +19,9 @@ extern "C" {
 
 /* Creates a topic. name: 1 to 249 of A-Z a-z 0-9 . _ - but not "." or "..".
  * partitions from 1; replication: copies of every partition, from 1 to the
- * number of nodes. config: topic keys that differ from their defaults, NULL =
- * none; keys of other scopes that are set are refused (KL_ECONFIG, at once).
+ * number of nodes, or -1 for the default, which is 1. config: topic keys that
+ * differ from their defaults, NULL = none; keys of other scopes that are set
+ * are refused (KL_ECONFIG, at once).
  * Operation: KL_ETOPICEXISTS, KL_ETOPICNAME, KL_EPARTITIONS, KL_EREPLICATION,
  * KL_ECONFIG, KL_EDISKFULL, KL_EFAILED. */
 KL_API int kl_admin_create_topic(kl_client *client, const char *name,

@@ -40,9 +40,10 @@ KL_API int kl_node_new(kl_node **out, const kl_config *config);
  * metadata. Blocks; slow where there is much to recover. After a failure the
  * node may be opened again; kl_node_errmsg says what is wrong. KL_ENOSTORE
  * where there is nothing and flags lack KL_OPEN_CREATE, KL_EBUSY where another
- * node holds the folder, KL_ECORRUPT, KL_EFORMAT, KL_EIO, KL_EACCESS,
- * KL_EDISKFULL, KL_ECONFIG, KL_ESTATE where it is open, KL_EINVAL, KL_ENOMEM.
- * One thread, before any other use. */
+ * node holds the folder, KL_EFOREIGN where the folder is neither a store nor
+ * empty or belongs to a node of another number, KL_ECORRUPT, KL_EFORMAT,
+ * KL_EIO, KL_EACCESS, KL_EDISKFULL, KL_ECONFIG, KL_ESTATE where it is open,
+ * KL_EFORK, KL_EINVAL, KL_ENOMEM. One thread, before any other use. */
 KL_API int kl_node_open(kl_node *node, const char *dir, uint32_t flags);
 
 /* Gives the node a thread of its own, with all signals blocked, that polls

@@ -27,7 +27,7 @@ typedef void (*kl_op_fn)(kl_op *op, void *user);
  * without limit, 0 = only looks. The thread that owns the node polls it
  * meanwhile (callbacks may run); where no thread does yet, the caller becomes
  * the owner. Other threads sleep. KL_ETIMEDOUT, KL_ECLOSED, KL_EREENTRY from
- * inside a callback, KL_EINVAL. */
+ * inside a callback, KL_EFORK in a child process, KL_EINVAL. */
 KL_API int kl_op_wait(kl_op *op, int32_t timeout_ms);
 
 /* 1 where the operation is finished. */

@@ -182,7 +182,8 @@ KL_API int kl_event_columns(kl_event *event, size_t *count_out,
 KL_API int kl_event_bytes(const kl_event *event, size_t index,
                           const void **data_out, size_t *size_out);
 
-/* Frees the event and all that it has lent. NULL is ignored. Any thread. */
+/* Frees the event and all that it has lent. NULL is ignored. In a child process
+ * after fork it does nothing. Any thread. */
 KL_API void kl_event_free(kl_event *event);
 
 #ifdef __cplusplus

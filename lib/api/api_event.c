@@ -75,6 +75,9 @@ void kl_event_free(kl_event *event)
     if (!event)
         return;
     c = event->consumer;
+    /* In a child process locks and threads are not what they were. */
+    if (kl_runtime_check(c->node) == KL_EFORK)
+        return;
     kl_api_event_clear(event);
     kl_os_mutex_lock(&c->mutex);
     kl_api_event_put(c, event);

@@ -498,6 +498,7 @@ END_TEST
 
 START_TEST(fork_refuses_in_the_child)
 {
+    kl_event *lent = NULL;
     kl_consumer *c;
     pid_t pid;
     int status;
@@ -505,6 +506,7 @@ START_TEST(fork_refuses_in_the_child)
     fill(1, 1, 10, NULL);
     c = help_consumer(&h, NULL);
     ck_assert_int_eq(kl_consumer_assign(c, "t", 0, 0, 0), KL_OK);
+    ck_assert_int_eq(kl_consumer_poll(c, HELP_WAIT_MS, &lent), KL_OK);
     pid = fork();
     ck_assert_int_ge(pid, 0);
     if (pid == 0) {
@@ -512,11 +514,16 @@ START_TEST(fork_refuses_in_the_child)
         int ok = kl_consumer_poll(c, -1, &e) == KL_EFORK &&
                  kl_consumer_seek(c, "t", 0, 0) == KL_EFORK;
 
+        /* Nothing is given back, and what was lent stays as it is. */
+        kl_event_free(lent);
+        ok = ok && kl_event_partition(lent) == 0;
         kl_consumer_free(c);
         _exit(ok ? 0 : 1);
     }
     ck_assert_int_eq(waitpid(pid, &status, 0), pid);
     ck_assert_int_eq(status, 0);
+    kl_event_free(lent);
+    ck_assert_int_eq(kl_consumer_seek(c, "t", 0, 0), KL_OK);
     ck_assert_int_eq(next_offset(c), 0);
     kl_consumer_free(c);
     help_close(&h);
