@@ -130,7 +130,7 @@ static void run_write(struct process *p, const char **data, size_t *size)
 void run_program(struct run *r, const char *name, const void *input,
                  size_t size, const char *const *args)
 {
-    const char *data = input;
+    const char *data = input ? input : "";
     struct process p;
     int open_out = 1;
     int open_err = 1;
