@@ -49,12 +49,13 @@ choose_input() {
     [ -z "$(tail -c 1 "$dir/input")" ] || echo >>"$dir/input"
 }
 
-# Prints what comes in on and kills the process when half has been seen. What it
-# had printed before it died still comes through.
+# Notes acknowledgements and kills the process when half of them have been seen.
+# What it had printed before it died still comes through; the last line may have
+# been cut, and does not count then.
 kill_at() {
-    awk -v half="$1" -v pid="$2" '
-        { print }
+    tee "$dir/acks.raw" | awk -v half="$1" -v pid="$2" '
         NR == half { system("kill -9 " pid) }'
+    head -n "$(lines "$dir/acks.raw")" "$dir/acks.raw"
 }
 
 say "== kraftlog demo: $(log -V)"
