@@ -7,6 +7,7 @@
 #include "kraftlog_tool.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -313,11 +314,23 @@ static int tool_run(struct tool *t, char **argv)
     return tool_misuse("no command '%s'", *argv);
 }
 
+/* Nothing that is opened later may take the place of a standard descriptor that
+ * was closed: what the tool prints would go into it. Using one fails as before.
+ */
+static void tool_guard_descriptors(void)
+{
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+        if (fcntl(fd, F_GETFD) < 0 &&
+            open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) != fd)
+            exit(TOOL_FAILED);
+}
+
 int main(int argc, char **argv)
 {
     struct tool t = {0};
     int c;
 
+    tool_guard_descriptors();
     /* A reader that has gone is seen as a failed write. */
     signal(SIGPIPE, SIG_IGN);
     /* These end at the command, so that POSIX's getopt will do. */
