@@ -38,6 +38,7 @@ int kl_store_files_add(struct kl_store_log *log,
     seg = kl_base_calloc(alloc, sizeof *seg);
     if (!seg)
         return KL_ENOMEM;
+    seg->log = log;
     seg->info = *info;
     seg->next_end = info->end;
     seg->next_size = info->size;
@@ -94,15 +95,20 @@ static void segment_close(struct kl_store *s, struct kl_store_segment *seg)
     segment_close_one(s, &seg->index_reader);
 }
 
-void kl_store_segment_touch(struct kl_store *s, struct kl_store_segment *seg)
+static void segment_count(struct kl_store *s, struct kl_store_segment *seg)
 {
     size_t now = segment_handles(seg);
 
     s->open_count += now;
     s->open_count -= seg->counted;
     seg->counted = (uint8_t)now;
+}
+
+void kl_store_segment_touch(struct kl_store *s, struct kl_store_segment *seg)
+{
+    segment_count(s, seg);
     kl_base_list_remove(&seg->open);
-    if (now > 0)
+    if (seg->counted > 0)
         kl_base_list_push(&s->open_segments, &seg->open);
 }
 
@@ -120,10 +126,16 @@ int kl_store_segment_make_room(struct kl_store *s)
     while (s->open_count + 2 > s->config.file_max && l != &s->open_segments) {
         seg = KL_BASE_CONTAINER(l, struct kl_store_segment, open);
         l = l->next;
-        if (segment_is_closable(seg))
+        if (segment_is_closable(seg)) {
             segment_close(s, seg);
+        } else if (seg->refs == 0) {
+            segment_close_one(s, &seg->reader);
+            segment_close_one(s, &seg->index_reader);
+            segment_count(s, seg);
+        }
     }
-    return s->open_count + 2 <= s->config.file_max;
+    /* Open syncs between the logs that it replays, not in the middle of one. */
+    return s->open_count + 2 <= s->config.file_max || !s->opened;
 }
 
 /* ---- references -----------------------------------------------------------

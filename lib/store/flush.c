@@ -5,7 +5,7 @@
  */
 #include "store/state.h"
 
-#include <string.h>
+enum { FLUSH_FOR_ROOM = 8 }; /* logs at a time */
 
 static void flush_list(struct kl_store_log *log, int64_t due_ns)
 {
@@ -34,6 +34,22 @@ void kl_store_flush_soon(struct kl_store_log *log)
     flush_list(log, log->store->now_ns);
 }
 
+void kl_store_flush_for_room(struct kl_store *s)
+{
+    struct kl_base_list *l = s->open_segments.next;
+
+    for (int found = 0; l != &s->open_segments && found < FLUSH_FOR_ROOM;
+         l = l->next) {
+        struct kl_store_segment *seg =
+            KL_BASE_CONTAINER(l, struct kl_store_segment, open);
+
+        if (seg->dead || seg->log->busy || seg->synced_size >= seg->info.size)
+            continue;
+        flush_list(seg->log, s->now_ns);
+        found++;
+    }
+}
+
 void kl_store_flush_distrust(struct kl_store_log *log, int64_t offset)
 {
     struct kl_store_segment_info *synced = &log->synced_active;
@@ -52,10 +68,12 @@ void kl_store_flush_distrust(struct kl_store_log *log, int64_t offset)
     log->synced_leo = synced->end;
 }
 
-/* While a truncation is on its way, offsets and files do not agree. */
+/* While a truncation of an interval log is on its way, offsets and files do
+ * not agree. */
 static int flush_is_possible(const struct kl_store_log *log)
 {
-    return !log->busy && log->applied_truncation == log->truncation;
+    return !log->busy && (log->flush == KL_STORE_FLUSH_COMMIT ||
+                          log->applied_truncation == log->truncation);
 }
 
 static void flush_job_run(struct kl_os_job *job)
@@ -71,6 +89,17 @@ static void flush_job_run(struct kl_os_job *job)
     }
 }
 
+static void flush_note_synced(struct kl_store_log *log,
+                              const struct kl_store_flush_job *f)
+{
+    if (f->truncation == log->truncation) {
+        log->synced_leo = f->end;
+        log->synced_active = f->active;
+    } else if (!log->deleted) {
+        kl_store_flush_soon(log); /* cut meanwhile: once more */
+    }
+}
+
 static void flush_job_done(struct kl_os_job *job)
 {
     struct kl_store_flush_job *f =
@@ -80,6 +109,7 @@ static void flush_job_done(struct kl_os_job *job)
     char path[KL_STORE_PATH_MAX];
 
     f->busy = 0;
+    s->write_due_ns = s->now_ns; /* some may have waited for a handle */
     if (f->code) {
         kl_store_path_log(log, path);
         kl_store_fail(s, f->code, "cannot sync a segment in", path);
@@ -90,12 +120,8 @@ static void flush_job_done(struct kl_os_job *job)
         kl_store_segment_unref(s, f->segments[i]);
     }
     kl_base_stat_add(&s->stats.segment_syncs, f->count);
-    if (f->code == 0 && f->truncation == log->truncation) {
-        log->synced_leo = f->end;
-        log->synced_active = f->active;
-    } else if (!log->deleted) {
-        kl_store_flush_soon(log); /* cut meanwhile: once more */
-    }
+    if (f->code == 0 && log->flush == KL_STORE_FLUSH_INTERVAL)
+        flush_note_synced(log, f);
     kl_store_log_unref(log);
 }
 

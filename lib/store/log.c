@@ -311,14 +311,16 @@ int kl_store_append(struct kl_store_log *log, struct kl_base_chunk *frame)
         s->refused = 1;
         return KL_EAGAIN;
     }
-    rc = kl_batch_epochs_append(&log->epochs, &s->alloc, info.leader_epoch,
-                                log->leo);
-    if (rc)
-        return rc;
     rc = kl_store_log_enqueue(log, KL_STORE_ENTRY_APPEND, info.base_offset,
                               info.last_offset + 1, info.leader_epoch, &e);
     if (rc)
         return rc;
+    rc = kl_batch_epochs_append(&log->epochs, &s->alloc, info.leader_epoch,
+                                log->leo);
+    if (rc) {
+        kl_store_entry_free(e);
+        return rc;
+    }
     e->chunk = frame;
     e->size = frame->size;
     e->max_timestamp = info.max_timestamp;
@@ -338,12 +340,15 @@ int kl_store_start_epoch(struct kl_store_log *log, int32_t epoch)
         return rc;
     if (epoch == kl_batch_epochs_last(&log->epochs))
         return 0;
+    rc = kl_store_log_enqueue(log, KL_STORE_ENTRY_EPOCH, log->leo, log->leo,
+                              epoch, &e);
+    if (rc)
+        return rc;
     rc = kl_batch_epochs_append(&log->epochs, &log->store->alloc, epoch,
                                 log->leo);
     if (rc)
-        return rc;
-    return kl_store_log_enqueue(log, KL_STORE_ENTRY_EPOCH, log->leo, log->leo,
-                                epoch, &e);
+        kl_store_entry_free(e);
+    return rc;
 }
 
 /* KL_EINVAL where offset lies inside a frame that is still in memory; beyond
@@ -393,10 +398,10 @@ int kl_store_truncate(struct kl_store_log *log, int64_t offset)
         return KL_EINVAL;
     if (offset == log->leo)
         return 0;
-    log_cut_memory(log, offset);
     rc = kl_store_log_enqueue(log, KL_STORE_ENTRY_TRUNCATE, offset, leo, 0, &e);
     if (rc)
         return rc;
+    log_cut_memory(log, offset);
     log->truncation++;
     e->truncation = log->truncation;
     log->leo = offset;

@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-enum { RECOVER_SLOT_MAX = 1 << 30, RECOVER_SYNC_EVERY = 64 };
+enum { RECOVER_SLOT_MAX = 1 << 30 };
 
 /* ---- slots ------------------------------------------------------------------
  */
@@ -209,7 +209,6 @@ static int recover_sync(struct kl_store *s)
 static int recover_replay(struct recover *r)
 {
     struct kl_base_list *l;
-    unsigned done = 0;
     int rc = 0;
 
     for (l = r->plans.next; l != &r->plans && rc == 0; l = l->next) {
@@ -218,7 +217,7 @@ static int recover_replay(struct recover *r)
 
         if (plan->log->flush == KL_STORE_FLUSH_COMMIT)
             rc = kl_store_replay_run(plan, r->error);
-        if (rc == 0 && ++done % RECOVER_SYNC_EVERY == 0)
+        if (rc == 0 && r->store->open_count > r->store->config.file_max / 2)
             rc = recover_sync(r->store);
     }
     return rc;

@@ -51,6 +51,7 @@ struct kl_store_entry
 /* One segment file. */
 struct kl_store_segment
 {
+    struct kl_store_log *log;
     struct kl_store_segment_info info; /* end and size: written to the file */
     int64_t next_end;                  /* with the job under way */
     uint64_t next_size;
@@ -390,6 +391,9 @@ void kl_store_flush_note(struct kl_store_log *log, uint32_t size);
 void kl_store_flush_distrust(struct kl_store_log *log, int64_t offset);
 /* A segment was sealed: syncing it bounds what open has to look at. */
 void kl_store_flush_soon(struct kl_store_log *log);
+/* Every open file has unsynced bytes: syncs some logs, of either kind, so that
+ * theirs can be closed. */
+void kl_store_flush_for_room(struct kl_store *s);
 void kl_store_flush_turn(struct kl_store *s);
 void kl_store_flush_deinit(struct kl_store *s);
 int kl_store_flush_is_idle(const struct kl_store *s);

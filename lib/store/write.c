@@ -252,8 +252,7 @@ static int write_append(struct kl_store_write *w, struct kl_store_log *log,
         return rc;
     active = kl_store_files_active(log);
     if ((!active || !active->writer) && !kl_store_segment_make_room(w->store)) {
-        /* Every open file has unsynced bytes: a checkpoint lets some go. */
-        kl_store_checkpoint_request(w->store);
+        kl_store_flush_for_room(w->store);
         return KL_EAGAIN;
     }
     if (write_must_roll(log, active, e))

@@ -388,6 +388,7 @@ static void run(uint64_t seed, int with_cuts)
     w.seed = seed;
     kl_base_rng_seed(&w.rng, seed);
     w.f.config.cache_bytes_max = kl_base_rng_below(&w.rng, 3) * 8192;
+    w.f.config.file_max = kl_base_rng_below(&w.rng, 2) ? 4 : 64;
     for (int i = 0; i < LOGS; i++) {
         w.subjects[i].id = store_fixture_id(i / 2, i);
         w.subjects[i].flush =
