@@ -175,6 +175,7 @@ void kl_api_sender_wake(struct kl_producer *p)
 static void sender_finish(struct kl_producer *p, struct kl_pubsub_batch *b,
                           const struct kl_runtime_produce *answer, int draining)
 {
+    int answers = b->part_count > 0;
     int64_t now_ns = 0;
     int wake;
 
@@ -182,17 +183,22 @@ static void sender_finish(struct kl_producer *p, struct kl_pubsub_batch *b,
         now_ns = kl_runtime_now_ns(p->node);
     kl_os_mutex_lock(&p->mutex);
     kl_pubsub_finished(&p->acc, b, now_ns);
+    sender_note(p, b, answer->code);
+    /* Where nobody waits for an answer, once with the mutex is enough. */
+    if (!answers)
+        kl_pubsub_release(&p->acc, b);
     sender_build(p);
     wake = !draining && sender_wants(p);
     kl_os_mutex_unlock(&p->mutex);
     /* The next batch is on its way before this one's answers are given. */
     if (wake)
         kl_api_sender_wake(p);
-    sender_answer(p, b, answer);
-    kl_os_mutex_lock(&p->mutex);
-    sender_note(p, b, answer->code);
-    kl_pubsub_release(&p->acc, b);
-    kl_os_mutex_unlock(&p->mutex);
+    if (answers) {
+        sender_answer(p, b, answer);
+        kl_os_mutex_lock(&p->mutex);
+        kl_pubsub_release(&p->acc, b);
+        kl_os_mutex_unlock(&p->mutex);
+    }
     kl_runtime_notify(p->node);
 }
 
@@ -235,37 +241,62 @@ static void sender_send(struct kl_producer *p, struct kl_pubsub_batch *b)
     kl_runtime_produce(p->node, r);
 }
 
-/* Sends all that is in the outbox. */
-static void sender_drain(struct kl_producer *p, int closed)
+/* What the owner has to do is taken at once: the program's threads use the
+ * mutex for every record. These with the mutex. */
+static void sender_take_batches(struct kl_producer *p,
+                                struct kl_base_list *batches)
 {
-    for (;;) {
-        struct kl_pubsub_batch *b;
+    struct kl_pubsub_batch *b;
 
-        kl_os_mutex_lock(&p->mutex);
-        b = kl_pubsub_outbox_next(&p->acc);
-        kl_os_mutex_unlock(&p->mutex);
-        if (!b)
-            return;
-        if (closed)
-            sender_fail(p, b, KL_ECLOSED);
-        else
-            sender_send(p, b);
-    }
+    kl_base_list_init(batches);
+    while ((b = kl_pubsub_outbox_next(&p->acc)))
+        kl_base_list_push(batches, &b->link);
 }
 
 /* Bulk sends whose last answer came before their sender was done. */
-static void sender_drain_bulks(struct kl_producer *p)
+static void sender_take_bulks(struct kl_producer *p, struct kl_base_list *bulks)
 {
-    for (;;) {
-        struct kl_base_list *item;
+    struct kl_base_list *item;
 
-        kl_os_mutex_lock(&p->mutex);
-        item = kl_base_list_pop(&p->bulks);
-        kl_os_mutex_unlock(&p->mutex);
-        if (!item)
-            return;
+    kl_base_list_init(bulks);
+    while ((item = kl_base_list_pop(&p->bulks)))
+        kl_base_list_push(bulks, item);
+}
+
+/* These without it. */
+static void sender_send_batches(struct kl_producer *p,
+                                struct kl_base_list *batches)
+{
+    struct kl_base_list *item;
+
+    while ((item = kl_base_list_pop(batches)))
+        sender_send(p, KL_BASE_CONTAINER(item, struct kl_pubsub_batch, link));
+}
+
+static void sender_complete_bulks(struct kl_producer *p,
+                                  struct kl_base_list *bulks)
+{
+    struct kl_base_list *item;
+
+    while ((item = kl_base_list_pop(bulks)))
         sender_bulk_complete(p,
                              KL_BASE_CONTAINER(item, struct kl_api_bulk, link));
+}
+
+/* The node is closed: fails what is in the outbox, and what that lets go. */
+static void sender_fail_batches(struct kl_producer *p,
+                                struct kl_base_list *batches)
+{
+    struct kl_base_list *item;
+
+    while (!kl_base_list_is_empty(batches)) {
+        while ((item = kl_base_list_pop(batches)))
+            sender_fail(p,
+                        KL_BASE_CONTAINER(item, struct kl_pubsub_batch, link),
+                        KL_ECLOSED);
+        kl_os_mutex_lock(&p->mutex);
+        sender_take_batches(p, batches);
+        kl_os_mutex_unlock(&p->mutex);
     }
 }
 
@@ -308,15 +339,22 @@ static void sender_run(struct kl_runtime_node *n, struct kl_runtime_request *r,
                        int closed)
 {
     struct kl_producer *p = KL_BASE_CONTAINER(r, struct kl_producer, request);
+    struct kl_base_list batches;
+    struct kl_base_list bulks;
 
     (void)n;
     kl_os_mutex_lock(&p->mutex);
     p->requested = 0;
+    sender_take_batches(p, &batches);
+    sender_take_bulks(p, &bulks);
     kl_os_mutex_unlock(&p->mutex);
-    sender_drain_bulks(p);
-    sender_drain(p, closed);
-    if (!closed)
+    sender_complete_bulks(p, &bulks);
+    if (closed) {
+        sender_fail_batches(p, &batches);
+    } else {
+        sender_send_batches(p, &batches);
         sender_start_timer(p);
+    }
     kl_api_producer_unref(p);
 }
 
@@ -328,10 +366,14 @@ static void sender_run_end(struct kl_runtime_node *n,
 {
     struct kl_producer *p = KL_BASE_CONTAINER(r, struct kl_producer, end);
     struct kl_runtime_produce answer = {.code = KL_ECLOSED};
+    struct kl_base_list bulks;
 
     (void)closed;
     kl_runtime_timer_cancel(n, &p->timer);
-    sender_drain_bulks(p);
+    kl_os_mutex_lock(&p->mutex);
+    sender_take_bulks(p, &bulks);
+    kl_os_mutex_unlock(&p->mutex);
+    sender_complete_bulks(p, &bulks);
     for (;;) {
         struct kl_pubsub_batch *b;
 

@@ -29,9 +29,21 @@
 
 #define NS_PER_S 1000000000
 
+/* Every lock of the library is held for a moment only, so that trying again a
+ * few times costs less than sleeping; where the C library can do that. */
 int kl_os_mutex_init(struct kl_os_mutex *m)
 {
-    return pthread_mutex_init(&m->m, NULL) ? KL_ENOMEM : 0;
+    pthread_mutexattr_t attr;
+    int failed;
+
+    if (pthread_mutexattr_init(&attr))
+        return KL_ENOMEM;
+#ifdef __GLIBC__
+    (void)pthread_mutexattr_settype(&attr, PTHREAD_MUTEX_ADAPTIVE_NP);
+#endif
+    failed = pthread_mutex_init(&m->m, &attr);
+    pthread_mutexattr_destroy(&attr);
+    return failed ? KL_ENOMEM : 0;
 }
 
 void kl_os_mutex_deinit(struct kl_os_mutex *m)

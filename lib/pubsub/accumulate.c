@@ -439,6 +439,7 @@ static int pubsub_partition_append(struct kl_pubsub_accumulator *a,
                        ? a->config.batch_size
                        : p->topic->batch_max;
     struct kl_pubsub_batch *b = p->open;
+    uint32_t capacity;
     int rc = KL_OK;
 
     if (!b) {
@@ -449,6 +450,7 @@ static int pubsub_partition_append(struct kl_pubsub_accumulator *a,
     } else if (!pubsub_batch_may_grow(a, b, limit, in)) {
         return KL_EAGAIN;
     }
+    capacity = b->builder.chunk->capacity;
     if (op)
         rc = pubsub_part_reserve(a, b);
     if (rc == KL_OK)
@@ -462,7 +464,8 @@ static int pubsub_partition_append(struct kl_pubsub_accumulator *a,
     if (rc == KL_EAGAIN)
         rc = kl_batch_builder_append(&b->builder, p->topic->batch_max, p->hint,
                                      in);
-    pubsub_batch_charge(a, b);
+    if (op || b->builder.chunk->capacity != capacity)
+        pubsub_batch_charge(a, b);
     if (rc != KL_OK && b->builder.record_count == 0)
         pubsub_partition_unopen(a, p);
     if (rc != KL_OK)
