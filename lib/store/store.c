@@ -210,7 +210,8 @@ int64_t kl_store_deadline(const struct kl_store *s)
 
     if (!s->opened || s->failure.code)
         return INT64_MAX;
-    if (!kl_store_write_is_busy(s) && s->write_due_ns < at)
+    if (!kl_store_write_is_busy(s) && !kl_base_list_is_empty(&s->dirty) &&
+        s->write_due_ns < at)
         at = s->write_due_ns;
     if (s->wal.seal_due_ns < at)
         at = s->wal.seal_due_ns;
