@@ -30,7 +30,8 @@ X(STORE_CACHE_BYTES, "store.cache.bytes", NODE, SIZE, "2097152",               \
   "Memory for batches kept after they were written, for consumers that read "  \
   "at the end of a partition.")                                                \
 X(STORE_OPEN_FILES, "store.open.files", NODE, INT, "512", 8, 1048576, "",      \
-  "Segment files that are open at the same time, at most.")                    \
+  "Segment files that are open at the same time, at most; never more than "    \
+  "half of the descriptors that the process may have.")                        \
 X(IO_THREADS, "io.threads", NODE, INT, "4", 1, 4, "",                          \
   "Threads for file-system calls: with 4 the write-ahead log, segments, "      \
   "reads and clean-up have one each, with 1 they share one.")                  \

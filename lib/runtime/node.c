@@ -5,6 +5,7 @@
 
 #include "base/rng.h"
 #include "os/entropy.h"
+#include "os/limit.h"
 
 #include <string.h>
 
@@ -208,6 +209,9 @@ static int node_store_config(struct kl_runtime_node *n, const char *dir,
         (uint64_t)kl_base_config_value(c, KL_BASE_CONFIG_STORE_CACHE_BYTES);
     out->file_max =
         (uint32_t)kl_base_config_value(c, KL_BASE_CONFIG_STORE_OPEN_FILES);
+    /* The host wants descriptors, too. */
+    if (out->file_max > kl_os_limit_files() / 2)
+        out->file_max = kl_os_limit_files() / 2;
     out->retention_check_ms =
         kl_base_config_value(c, KL_BASE_CONFIG_RETENTION_CHECK_MS);
     if (out->ring_bytes && out->ring_bytes < NODE_WAL_MIN)
