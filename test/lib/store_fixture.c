@@ -175,8 +175,10 @@ void store_fixture_read(struct store_fixture *f, struct kl_store_log *log,
     out->bytes_max = bytes_max;
     out->user = &finished;
     if (kl_store_read(out) == KL_EAGAIN)
-        for (int i = 0; i < 1000 && !finished; i++)
+        for (int i = 0; i < 1000 && !finished; i++) {
+            f->lanes->ops->wait(f->lanes); /* where they are threads */
             store_fixture_turn(f);
+        }
     else
         finished = 1;
     ck_assert(finished);
@@ -263,8 +265,10 @@ int store_fixture_lookup(struct store_fixture *f, struct kl_store_log *log,
         .log = log, .timestamp = timestamp, .end = end, .user = &finished};
 
     if (kl_store_lookup(&lookup) == KL_EAGAIN)
-        for (int i = 0; i < 1000 && !finished; i++)
+        for (int i = 0; i < 1000 && !finished; i++) {
+            f->lanes->ops->wait(f->lanes); /* where they are threads */
             store_fixture_turn(f);
+        }
     else
         finished = 1;
     ck_assert(finished);
