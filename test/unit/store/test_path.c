@@ -4,7 +4,7 @@
 #include "store_fixture.h"
 
 #include <check.h>
-#include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
 
 static struct store_fixture fx;
@@ -25,7 +25,7 @@ START_TEST(path_of_files)
     struct kl_store_id id = {{{1, 2, 3}}, 2147483647};
     struct kl_store_log *log =
         store_fixture_create(&fx, &id, KL_STORE_FLUSH_COMMIT, 1 << 20);
-    char path[KL_STORE_PATH_MAX], want[200] = "data/logs/";
+    char path[KL_STORE_PATH_MAX], want[200], uuid[KL_BASE_UUID_TEXT + 1];
 
     log->instance = 18446744073709551615u;
     kl_store_path(fx.store, NULL, path);
@@ -34,18 +34,18 @@ START_TEST(path_of_files)
     ck_assert_str_eq(path, "data/identity");
     kl_store_path_wal(fx.store, 12, path);
     ck_assert_str_eq(path, "data/wal/12");
-    kl_base_uuid_format(&id.topic_id, want + strlen(want));
-    strcat(want, "-2147483647.18446744073709551615");
+    kl_base_uuid_format(&id.topic_id, uuid);
+    snprintf(want, sizeof want, "data/logs/%s-2147483647.18446744073709551615",
+             uuid);
     kl_store_path_log(log, path);
     ck_assert_str_eq(path, want);
-    strcat(want, "/");
     kl_store_path_in_log(log, "manifest", path);
     ck_assert_mem_eq(path, want, strlen(want));
-    ck_assert_str_eq(path + strlen(want), "manifest");
+    ck_assert_str_eq(path + strlen(want), "/manifest");
     kl_store_path_segment(log, 7, "seg", path);
-    ck_assert_str_eq(path + strlen(want), "00000000000000000007.seg");
+    ck_assert_str_eq(path + strlen(want), "/00000000000000000007.seg");
     kl_store_path_segment(log, INT64_MAX, "idx", path);
-    ck_assert_str_eq(path + strlen(want), "09223372036854775807.idx");
+    ck_assert_str_eq(path + strlen(want), "/09223372036854775807.idx");
 }
 END_TEST
 
