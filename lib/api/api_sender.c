@@ -170,17 +170,24 @@ void kl_api_sender_wake(struct kl_producer *p)
     kl_runtime_submit(p->node, &p->request);
 }
 
+/* The time up to which linger times are over: all of them where the node ends.
+ */
+static int64_t sender_now(const struct kl_producer *p)
+{
+    if (p->acc.config.linger_ns == 0)
+        return 0;
+    return kl_runtime_check(p->node) ? INT64_MAX : kl_runtime_now_ns(p->node);
+}
+
 /* The answer to a batch is known. Owner thread; draining = the caller goes on
  * to send what this lets through. */
 static void sender_finish(struct kl_producer *p, struct kl_pubsub_batch *b,
                           const struct kl_runtime_produce *answer, int draining)
 {
     int answers = b->part_count > 0;
-    int64_t now_ns = 0;
+    int64_t now_ns = sender_now(p);
     int wake;
 
-    if (p->acc.config.linger_ns > 0)
-        now_ns = kl_runtime_now_ns(p->node);
     kl_os_mutex_lock(&p->mutex);
     kl_pubsub_finished(&p->acc, b, now_ns);
     sender_note(p, b, answer->code);
@@ -321,9 +328,10 @@ static void sender_start_timer(struct kl_producer *p)
 static void sender_fire(struct kl_runtime_node *n, struct kl_runtime_timer *t)
 {
     struct kl_producer *p = KL_BASE_CONTAINER(t, struct kl_producer, timer);
-    int64_t now_ns = kl_runtime_now_ns(n);
+    int64_t now_ns = sender_now(p);
     int wake;
 
+    (void)n;
     kl_os_mutex_lock(&p->mutex);
     kl_pubsub_close_due(&p->acc, now_ns);
     p->timed = 0;
@@ -339,12 +347,17 @@ static void sender_run(struct kl_runtime_node *n, struct kl_runtime_request *r,
                        int closed)
 {
     struct kl_producer *p = KL_BASE_CONTAINER(r, struct kl_producer, request);
+    int ending = kl_runtime_check(n) != KL_OK;
     struct kl_base_list batches;
     struct kl_base_list bulks;
 
-    (void)n;
     kl_os_mutex_lock(&p->mutex);
     p->requested = 0;
+    /* There is no time to linger any more. */
+    if (ending) {
+        kl_pubsub_close_all(&p->acc);
+        sender_build(p);
+    }
     sender_take_batches(p, &batches);
     sender_take_bulks(p, &bulks);
     kl_os_mutex_unlock(&p->mutex);
@@ -353,7 +366,8 @@ static void sender_run(struct kl_runtime_node *n, struct kl_runtime_request *r,
         sender_fail_batches(p, &batches);
     } else {
         sender_send_batches(p, &batches);
-        sender_start_timer(p);
+        if (!ending)
+            sender_start_timer(p);
     }
     kl_api_producer_unref(p);
 }

@@ -368,8 +368,11 @@ static void node_abort_partitions(struct kl_runtime_node *n)
 void kl_runtime_teardown(struct kl_runtime_node *n)
 {
     n->refusing = 1;
+    atomic_store(&n->state, KL_NODE_STOPPING);
     kl_runtime_metadata_abort(n);
     node_abort_partitions(n);
+    /* What waits for a time ends, too. */
+    (void)kl_runtime_timers_fire(n, INT64_MAX);
     while (kl_runtime_requests_run(n) | kl_runtime_finish_run(n) |
            kl_runtime_callbacks_run(n))
         continue;

@@ -56,7 +56,8 @@ void kl_runtime_notify(struct kl_runtime_node *n);
  * there is no owner: run is called inside, by this or another submitting
  * thread, one request at a time; so no lock that run takes may be held here.
  * A node that stops fires all timers once, and goes on until nothing accepted
- * is left, before it refuses requests and appends. */
+ * is left, before it refuses requests and appends; kl_runtime_check tells those
+ * who would wait for a time that there is none. A crash fires them as well. */
 void kl_runtime_submit(struct kl_runtime_node *n,
                        struct kl_runtime_request *request);
 
