@@ -182,9 +182,10 @@ int kl_runtime_op_wait(struct kl_runtime_op *op, int32_t timeout_ms)
 int kl_runtime_op_set_callback(struct kl_runtime_op *op, kl_runtime_op_fn fn,
                                void *user)
 {
+    struct kl_runtime_node *n = op->node;
     unsigned before;
 
-    if (kl_os_fork_guard_is_child(&op->node->fork))
+    if (kl_os_fork_guard_is_child(&n->fork))
         return KL_EFORK;
     if (atomic_fetch_or(&op->state, OP_CLAIMED) & OP_CLAIMED)
         return KL_ESTATE;
@@ -196,7 +197,11 @@ int kl_runtime_op_set_callback(struct kl_runtime_op *op, kl_runtime_op_fn fn,
         atomic_fetch_or_explicit(&op->state, OP_CALLBACK, memory_order_acq_rel);
     if (before & OP_DONE) {
         op->request.run = op_queue_call;
-        kl_runtime_submit(op->node, &op->request);
+        /* Where the node is closed fn runs inside and may free op, which may
+         * hold the last reference. */
+        kl_runtime_ref(n);
+        kl_runtime_submit(n, &op->request);
+        kl_runtime_unref(n);
     } else {
         kl_runtime_op_unref(op);
     }

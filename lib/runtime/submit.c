@@ -97,14 +97,16 @@ int kl_runtime_callbacks_run(struct kl_runtime_node *n)
 }
 
 /* Only one thread at a time plays the owner of a closed node, and it looks
- * again after it has stopped playing, for what came meanwhile. */
+ * again after it has stopped playing, for what came meanwhile. What it runs may
+ * give up the last references but its own. */
 void kl_runtime_drain_closed(struct kl_runtime_node *n)
 {
+    kl_runtime_ref(n);
     while (!kl_runtime_inbox_is_empty(n)) {
         int idle = 0;
 
         if (!atomic_compare_exchange_strong(&n->draining, &idle, 1))
-            return;
+            break;
         while (kl_runtime_requests_run(n) | kl_runtime_finish_run(n) |
                kl_runtime_callbacks_run(n))
             continue;
@@ -112,6 +114,7 @@ void kl_runtime_drain_closed(struct kl_runtime_node *n)
         kl_runtime_broadcast(n);
         atomic_store(&n->draining, 0);
     }
+    kl_runtime_unref(n);
 }
 
 void kl_runtime_notify(struct kl_runtime_node *n)

@@ -105,6 +105,27 @@ START_TEST(callback_of_closed_node)
 }
 END_TEST
 
+static void op_free_inside(struct kl_runtime_op *op, void *user)
+{
+    ck_assert_ptr_eq(user, &calls);
+    calls++;
+    kl_runtime_op_unref(op);
+}
+
+/* The callback gives up the last reference to the node. */
+START_TEST(callback_frees_the_last_of_a_closed_node)
+{
+    struct kl_runtime_op *op = op_make(2);
+
+    kl_runtime_op_complete(op, KL_ECLOSED);
+    node_fixture_stop(&f);
+    ck_assert_uint_gt(f.memory.live_blocks, 0);
+    ck_assert_int_eq(kl_runtime_op_set_callback(op, op_free_inside, &calls), 0);
+    ck_assert_int_eq(calls, 1);
+    ck_assert_uint_eq(f.memory.live_blocks, 0);
+}
+END_TEST
+
 START_TEST(callback_of_freed_operation)
 {
     struct kl_runtime_op *op = op_make(2);
@@ -247,6 +268,7 @@ Suite *suite_runtime_op(void)
     tcase_add_test(t, callback_set_before_completion);
     tcase_add_test(t, callback_set_after_completion);
     tcase_add_test(t, callback_of_closed_node);
+    tcase_add_test(t, callback_frees_the_last_of_a_closed_node);
     tcase_add_test(t, callback_of_freed_operation);
     tcase_add_test(t, wait_times_out);
     tcase_add_test(t, wait_inside_a_callback);
