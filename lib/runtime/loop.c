@@ -53,6 +53,14 @@ int kl_runtime_turn(struct kl_runtime_node *n)
     return moved;
 }
 
+void kl_runtime_outside(struct kl_runtime_node *n)
+{
+    atomic_store(&n->inside, 0);
+    /* Looked at afterwards: who wants to come in says so, then looks. */
+    if (atomic_load(&n->inside_wanted))
+        kl_runtime_broadcast(n);
+}
+
 int kl_runtime_enter(struct kl_runtime_node *n)
 {
     uint64_t self = kl_os_thread_self();
@@ -66,11 +74,11 @@ int kl_runtime_enter(struct kl_runtime_node *n)
         return atomic_load(&n->owner) == self ? KL_EREENTRY : KL_EOWNER;
     /* kl_node_stop in another thread may have come in between. */
     if (atomic_load(&n->owner) != self) {
-        atomic_store(&n->inside, 0);
+        kl_runtime_outside(n);
         return KL_EOWNER;
     }
     if (atomic_load(&n->closed)) {
-        atomic_store(&n->inside, 0);
+        kl_runtime_outside(n);
         return KL_ECLOSED;
     }
     kl_base_panic_enter(&n->panic);
@@ -108,17 +116,12 @@ static void loop_drain(struct kl_runtime_node *n)
 
 void kl_runtime_leave(struct kl_runtime_node *n)
 {
-    int stopping = atomic_load(&n->stop_wanted);
-
     loop_drain(n);
     /* From here on the host sleeps for us, on the descriptor. */
     if (loop_fall_asleep(n, KL_RUNTIME_AT_DESCRIPTOR))
         kl_runtime_wake(n);
     kl_base_panic_enter(NULL);
-    atomic_store(&n->inside, 0);
-    /* kl_node_stop waits for its chance to come in. */
-    if (stopping)
-        kl_runtime_broadcast(n);
+    kl_runtime_outside(n);
 }
 
 /* When the node itself wants to be woken. */
@@ -272,30 +275,47 @@ static void loop_thread(void *user)
     kl_base_panic_enter(NULL);
     /* The number of this thread may be given to another one. */
     atomic_store(&n->owner, KL_RUNTIME_OWNER_LIBRARY);
-    atomic_store(&n->inside, 0);
+    kl_runtime_outside(n);
+}
+
+/* Becomes the owner and goes inside, for the thread that is to come. */
+static int loop_claim(struct kl_runtime_node *n)
+{
+    uint64_t nobody = 0;
+    uint64_t library = KL_RUNTIME_OWNER_LIBRARY;
+    int outside = 0;
+
+    if (kl_runtime_check(n) ||
+        !atomic_compare_exchange_strong(&n->owner, &nobody, library))
+        return KL_ESTATE;
+    if (atomic_compare_exchange_strong(&n->inside, &outside, 1)) {
+        if (!kl_runtime_check(n))
+            return 0;
+        kl_runtime_outside(n);
+    }
+    /* kl_node_stop was faster, and may have taken the place already. */
+    (void)atomic_compare_exchange_strong(&n->owner, &library, 0);
+    return KL_ESTATE;
 }
 
 int kl_runtime_start(struct kl_runtime_node *n)
 {
-    uint64_t nobody = 0;
     int r;
 
     if (kl_os_fork_guard_is_child(&n->fork))
         return KL_EFORK;
-    if (kl_runtime_check(n) ||
-        !atomic_compare_exchange_strong(&n->owner, &nobody,
-                                        KL_RUNTIME_OWNER_LIBRARY))
-        return KL_ESTATE;
-    atomic_store(&n->inside, 1);
+    r = loop_claim(n);
+    if (r)
+        return r;
     kl_runtime_awake(n);
     kl_os_mutex_lock(&n->mutex);
-    n->thread_state = KL_RUNTIME_THREAD_RUNS;
     r = kl_os_thread_start(&n->thread, loop_thread, n, "kl-node");
-    if (r) {
-        n->thread_state = KL_RUNTIME_THREAD_NONE;
-        atomic_store(&n->inside, 0);
-        atomic_store(&n->owner, 0);
-    }
+    if (!r)
+        n->thread_state = KL_RUNTIME_THREAD_RUNS;
     kl_os_mutex_unlock(&n->mutex);
+    if (r) {
+        atomic_store(&n->owner, 0);
+        kl_runtime_outside(n);
+    }
     return r;
 }

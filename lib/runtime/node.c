@@ -345,7 +345,7 @@ int kl_runtime_open(struct kl_runtime_node *n, const char *dir, uint32_t flags)
         atomic_store(&n->state, KL_NODE_OPEN);
     }
     kl_base_panic_enter(NULL);
-    atomic_store(&n->inside, 0);
+    kl_runtime_outside(n);
     return r;
 }
 

@@ -119,6 +119,7 @@ struct kl_runtime_node
     atomic_int crash_wanted;
     atomic_uint_least64_t owner; /* thread, 0 = nobody yet */
     atomic_int inside;           /* somebody is the owner right now */
+    atomic_int inside_wanted;    /* somebody waits, or has, for it to be 0 */
     struct kl_os_thread thread;
     enum kl_runtime_thread_state thread_state; /* under mutex */
     int taken_over; /* stop runs in a thread that was not the owner */
@@ -191,6 +192,8 @@ int kl_runtime_turn(struct kl_runtime_node *n);
 /* Becomes the owner if nobody is: 0, KL_EOWNER, KL_EREENTRY, KL_ECLOSED. */
 int kl_runtime_enter(struct kl_runtime_node *n);
 void kl_runtime_leave(struct kl_runtime_node *n);
+/* Nobody is inside any more; wakes those who want to be. */
+void kl_runtime_outside(struct kl_runtime_node *n);
 /* The owner that may sleep at the descriptor does so no more. */
 void kl_runtime_awake(struct kl_runtime_node *n);
 /* Turns until ready says 1: 0, KL_ETIMEDOUT, KL_ECLOSED. */
@@ -216,6 +219,10 @@ void kl_runtime_drain_closed(struct kl_runtime_node *n);
 int kl_runtime_inbox_is_empty(const struct kl_runtime_node *n);
 /* Wakes the owner where it sleeps. Any thread. */
 void kl_runtime_wake(struct kl_runtime_node *n);
+/* Sleeps until ready, for threads that are not the owner: 0, KL_ETIMEDOUT,
+ * KL_ECLOSED. */
+int kl_runtime_wait_asleep(struct kl_runtime_node *n, int (*ready)(void *arg),
+                           void *arg, int64_t until_ns);
 /* Wakes everybody who waits. Any thread. */
 void kl_runtime_broadcast(struct kl_runtime_node *n);
 /* The same by the owner, if something was notified. */

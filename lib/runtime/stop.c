@@ -55,43 +55,28 @@ static int stop_is_free(void *arg)
     return stop_is_closed(n) || !atomic_load(&n->inside);
 }
 
-/* Sleeps until ready; stop has no owner's rights here. */
-static int stop_wait(struct kl_runtime_node *n, int (*ready)(void *arg),
-                     int64_t until_ns)
-{
-    int r = 0;
-
-    kl_os_mutex_lock(&n->mutex);
-    atomic_fetch_add(&n->waiter_count, 1);
-    while (!ready(n)) {
-        if (n->clock->monotonic_ns(n->clock->user) >= until_ns) {
-            r = KL_ETIMEDOUT;
-            break;
-        }
-        (void)kl_os_cond_wait(&n->cond, &n->mutex,
-                              until_ns == INT64_MAX ? -1 : until_ns);
-    }
-    atomic_fetch_sub(&n->waiter_count, 1);
-    kl_os_mutex_unlock(&n->mutex);
-    return r;
-}
-
-/* Becomes the owner whoever was it, as soon as nobody is inside. */
+/* Becomes the owner whoever was it, as soon as nobody is inside; not where the
+ * node has been closed meanwhile. */
 static int stop_take_over(struct kl_runtime_node *n, int64_t until_ns)
 {
     uint64_t self = kl_os_thread_self();
 
+    atomic_store(&n->inside_wanted, 1);
     for (;;) {
         int outside = 0;
         int r;
 
         if (atomic_compare_exchange_strong(&n->inside, &outside, 1))
             break;
-        r = stop_wait(n, stop_is_free, until_ns);
+        r = kl_runtime_wait_asleep(n, stop_is_free, n, until_ns);
         if (r)
             return r;
         if (stop_is_closed(n))
             return 0;
+    }
+    if (stop_is_closed(n)) {
+        kl_runtime_outside(n);
+        return 0;
     }
     if (atomic_load(&n->owner) != self) {
         atomic_store(&n->owner, self);
@@ -161,14 +146,13 @@ int kl_runtime_stop(struct kl_runtime_node *n, int32_t timeout_ms)
     }
     atomic_store(&n->stop_wanted, 1);
     kl_runtime_wake(n);
-    if (!stop_has_thread(n)) {
-        r = stop_polled(n, until_ns);
-    } else {
-        r = stop_wait(n, stop_is_closed, until_ns);
-        if (!r)
-            stop_join(n);
-    }
-    return r ? r : n->stop_code;
+    r = stop_has_thread(n)
+            ? kl_runtime_wait_asleep(n, stop_is_closed, n, until_ns)
+            : stop_polled(n, until_ns);
+    if (r)
+        return r;
+    stop_join(n);
+    return n->stop_code;
 }
 
 int kl_runtime_close(struct kl_runtime_node *n)

@@ -143,9 +143,8 @@ void kl_runtime_broadcast(struct kl_runtime_node *n)
     kl_os_cond_broadcast(&n->cond);
 }
 
-/* A thread that is not the owner. */
-static int submit_wait(struct kl_runtime_node *n, int (*ready)(void *arg),
-                       void *arg, int64_t until_ns)
+int kl_runtime_wait_asleep(struct kl_runtime_node *n, int (*ready)(void *arg),
+                           void *arg, int64_t until_ns)
 {
     int r = 0;
 
@@ -183,7 +182,7 @@ int kl_runtime_wait(struct kl_runtime_node *n, int (*ready)(void *arg),
         return KL_ESTATE;
     r = kl_runtime_enter(n);
     if (r == KL_EOWNER || r == KL_ECLOSED)
-        return submit_wait(n, ready, arg, until_ns);
+        return kl_runtime_wait_asleep(n, ready, arg, until_ns);
     if (r)
         return r;
     r = kl_runtime_drive(n, ready, arg, until_ns);

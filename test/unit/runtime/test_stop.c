@@ -126,6 +126,35 @@ START_TEST(stop_ends_the_thread)
 }
 END_TEST
 
+/* Only one of the two gets the node. */
+START_TEST(stop_against_start)
+{
+    int r;
+
+    node_fixture_stop(&f);
+    f.options.lanes_inline = 0;
+    node_fixture_open(&f);
+    ck_assert_int_eq(kl_os_thread_start(&thread, stop_main, NULL, "test"), 0);
+    r = kl_runtime_start(f.n);
+    ck_assert(r == 0 || r == KL_ESTATE);
+    kl_os_thread_join(&thread);
+    ck_assert_int_eq(thread_code, 0);
+    ck_assert_int_eq(kl_runtime_start(f.n), KL_ESTATE);
+    ck_assert_int_eq(kl_runtime_stop(f.n, -1), 0);
+}
+END_TEST
+
+/* Both come back, and the node can be given up afterwards. */
+START_TEST(stop_against_stop)
+{
+    ck_assert_int_eq(kl_os_thread_start(&thread, stop_main, NULL, "test"), 0);
+    ck_assert_int_eq(kl_runtime_stop(f.n, -1), 0);
+    kl_os_thread_join(&thread);
+    ck_assert_int_eq(thread_code, 0);
+    ck_assert_int_eq(kl_runtime_stop(f.n, -1), 0);
+}
+END_TEST
+
 START_TEST(close_is_a_crash)
 {
     struct node_fixture_produce p;
@@ -180,6 +209,8 @@ Suite *suite_runtime_stop(void)
     tcase_add_test(t, stop_by_another_thread);
     tcase_add_test(t, stop_while_the_owner_sleeps);
     tcase_add_test(t, stop_ends_the_thread);
+    tcase_add_loop_test(t, stop_against_start, 0, 20);
+    tcase_add_loop_test(t, stop_against_stop, 0, 20);
     tcase_add_test(t, close_is_a_crash);
     tcase_add_test(t, close_with_a_thread);
     tcase_add_test(t, close_before_open);
