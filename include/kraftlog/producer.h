@@ -88,8 +88,10 @@ KL_API int kl_producer_send_record(kl_producer *producer, const char *topic,
  * NULL) is how many were. The code is 0 when all were, else why the next one
  * was not, as in kl_producer_send; after KL_EAGAIN send the rest later. One
  * operation covers the records that were accepted: it finishes when all of them
- * have, and holds arrays of their partitions and offsets; *op_out is NULL where
- * none was accepted. flags must be 0. Any thread. */
+ * have, and holds arrays of their partitions and offsets. Where batches of it
+ * fail its code is that of the first that did, but KL_EUNKNOWN where that is
+ * the code of any. *op_out is NULL where none was accepted. flags must be 0. Any
+ * thread. */
 KL_API int kl_producer_send_bulk(kl_producer *producer, const char *topic,
                                  int32_t partition, const void *const *keys,
                                  const uint64_t *key_sizes,
@@ -106,7 +108,7 @@ KL_API int kl_producer_send_bulk(kl_producer *producer, const char *topic,
  * callback.
  * 0 when every record accepted since the last flush that returned something
  * else than KL_ETIMEDOUT was acknowledged; else the code of the first that
- * failed. KL_ETIMEDOUT, KL_ECLOSED, KL_EREENTRY (in a callback), KL_EFORK,
+ * failed, but KL_EUNKNOWN where that is the code of any. KL_ETIMEDOUT, KL_ECLOSED, KL_EREENTRY (in a callback), KL_EFORK,
  * KL_EINVAL for NULL. */
 KL_API int kl_producer_flush(kl_producer *producer, int32_t timeout_ms);
 

@@ -25,7 +25,7 @@ struct kl_api_bulk
     struct kl_runtime_op *op;
     atomic_size_t remaining; /* records without an answer, and the sender */
     size_t accepted;
-    int code;      /* of the first batch that failed */
+    int code;      /* of the first batch that failed, or KL_EUNKNOWN */
     int level;     /* lowest */
     int32_t epoch; /* newest */
 };
@@ -46,7 +46,7 @@ struct kl_producer
     struct kl_base_list bulks; /* finished by their sender */
     int requested;             /* the request is under way */
     int timed;                 /* the timer is set or is about to be */
-    int failure;               /* first since the last flush */
+    int failure;               /* since the last flush; as a bulk's code */
     struct kl_base_error error;
     struct kl_runtime_request request;
     struct kl_runtime_request end; /* of the handle */

@@ -11,6 +11,14 @@
 
 /* ---- answers to operations --------------------------------------------- */
 
+/* Of several failures the first is told, but that something may have happened
+ * all the same weighs more than that something has not. */
+static void sender_collect(int *code, int next)
+{
+    if (*code == KL_OK || next == KL_EUNKNOWN)
+        *code = next;
+}
+
 int kl_api_bulk_answered(struct kl_api_bulk *bulk, size_t count)
 {
     return atomic_fetch_sub_explicit(&bulk->remaining, count,
@@ -80,8 +88,7 @@ static void sender_bulk_part(struct kl_producer *p,
                 answer->base_offset + part->record + i;
     }
     if (answer->code != KL_OK) {
-        if (bulk->code == KL_OK)
-            bulk->code = answer->code;
+        sender_collect(&bulk->code, answer->code);
     } else {
         if (answer->level < bulk->level)
             bulk->level = answer->level;
@@ -124,8 +131,7 @@ static void sender_note(struct kl_producer *p, const struct kl_pubsub_batch *b,
 {
     if (code == KL_OK)
         return;
-    if (p->failure == KL_OK)
-        p->failure = code;
+    sender_collect(&p->failure, code);
     kl_base_error_set(&p->error, code, "%s-%d: %d records: %s",
                       b->partition->topic->name, (int)b->partition->index,
                       (int)b->record_count, kl_strerror(code));

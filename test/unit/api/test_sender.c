@@ -4,6 +4,8 @@
  */
 #include "api/api_handle.h"
 #include "node_fixture.h"
+#include "pubsub/pubsub.h"
+#include "trace_vfs.h"
 
 #include <check.h>
 #include <kraftlog/kraftlog.h>
@@ -11,12 +13,15 @@
 enum { WAIT_MS = 60000 }; /* a bound against hanging */
 
 static struct node_fixture f;
+static struct trace_vfs trace;
 static kl_client client;
 static kl_producer *producer;
 
 static void setup(void)
 {
     node_fixture_init(&f);
+    trace_vfs_init(&trace, f.vfs);
+    f.options.vfs = &trace.base;
     node_fixture_open(&f);
     client.node = f.n;
     (void)node_fixture_topic(&f, "t", 2, NULL, NULL);
@@ -26,6 +31,8 @@ static void teardown(void)
 {
     kl_producer_free(producer);
     producer = NULL;
+    node_fixture_crash(&f);
+    trace_vfs_deinit(&trace);
     node_fixture_deinit(&f);
 }
 
@@ -131,6 +138,41 @@ START_TEST(crash_answers_what_lingers)
 }
 END_TEST
 
+/* ---- failures ---------------------------------------------------------- */
+
+/* One of two batches is refused at once, the other one may have been written:
+ * that is what counts, though it comes later. */
+START_TEST(unknown_is_told_before_refused)
+{
+    static const char *const key = "keykeykey"; /* cut: each to a partition */
+    static const char zeros[5000];
+    const void *keys[2] = {key, key};
+    uint64_t key_sizes[2] = {1, 1};
+    const void *values[2] = {zeros, zeros};
+    const uint64_t sizes[2] = {sizeof zeros, 1};
+    struct kl_runtime_wish wish = {.type = KL_RUNTIME_SET_CONFIG,
+                                   .topic = "t",
+                                   .key = "max.message.bytes",
+                                   .value = "4k"};
+    kl_op *op;
+
+    while (kl_pubsub_key_partition(key, key_sizes[0], 2) != 0)
+        key_sizes[0]++;
+    while (kl_pubsub_key_partition(key, key_sizes[1], 2) != 1)
+        key_sizes[1]++;
+    make_producer(NULL, NULL);
+    ck_assert_int_eq(kl_producer_send_bulk(producer, "t", KL_PARTITION_ANY,
+                                           keys, key_sizes, values, sizes, NULL,
+                                           2, 0, NULL, &op),
+                     0);
+    ck_assert_int_eq(node_fixture_code(&f, &wish), 0);
+    trace_vfs_fail_from(&trace, TRACE_VFS_WRITE, 1, KL_EIO);
+    ck_assert_int_eq(kl_producer_flush(producer, WAIT_MS), KL_EUNKNOWN);
+    check_op(op, KL_EUNKNOWN);
+    ck_assert_int_eq(kl_producer_flush(producer, WAIT_MS), KL_OK);
+}
+END_TEST
+
 Suite *suite_api_sender(void);
 
 Suite *suite_api_sender(void)
@@ -143,6 +185,7 @@ Suite *suite_api_sender(void)
     tcase_add_test(t, stop_sends_what_lingers_behind_another);
     tcase_add_test(t, stop_refuses_more);
     tcase_add_loop_test(t, crash_answers_what_lingers, 0, 2);
+    tcase_add_test(t, unknown_is_told_before_refused);
     suite_add_tcase(s, t);
     return s;
 }
