@@ -548,8 +548,9 @@ int kl_producer_flush(kl_producer *producer, int32_t timeout_ms)
         return rc;
     kl_os_mutex_lock(&producer->mutex);
     kl_pubsub_close_all(&producer->acc);
-    wake = kl_api_sender_settle(producer);
+    /* Before other threads may open batches, while these are built. */
     f.sequence = producer->acc.sequence;
+    wake = kl_api_sender_settle(producer);
     kl_os_mutex_unlock(&producer->mutex);
     if (wake)
         kl_api_sender_wake(producer);
