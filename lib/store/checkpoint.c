@@ -156,10 +156,12 @@ static int checkpoint_must_wait(const struct kl_store_log *log)
     for (const struct kl_base_list *l = log->pending.next; l != &log->pending;
          l = l->next) {
         e = KL_BASE_CONTAINER(l, struct kl_store_entry, order);
+        /* Until it is done the files do not show where they are cut. */
+        if (e->type == KL_STORE_ENTRY_TRUNCATE &&
+            e->state == KL_STORE_ENTRY_WRITING)
+            return 1;
         if (interval && e->type != KL_STORE_ENTRY_TRUNCATE)
             continue;
-        if (interval && e->state == KL_STORE_ENTRY_WRITING)
-            return 1;
         if (e->state != KL_STORE_ENTRY_WRITING)
             return e->state == KL_STORE_ENTRY_DURABLE;
     }

@@ -22,10 +22,17 @@ static int create_error(struct kl_store *s, struct kl_base_error *error,
 /* Only what an earlier, interrupted formatting may have left. */
 static int create_is_known(const char *name, void *user)
 {
-    static const char *const known[] = {
-        "lock",         "wal",          "logs",
-        "snapshots",    "quarantine",   "checkpoint.a",
-        "checkpoint.b", "identity.new", "lost+found"};
+    static const char *const known[] = {"lock",
+                                        "wal",
+                                        "logs",
+                                        "snapshots",
+                                        "quarantine",
+                                        "checkpoint.a",
+                                        "checkpoint.b",
+                                        "checkpoint.a.new",
+                                        "checkpoint.b.new",
+                                        "identity.new",
+                                        "lost+found"};
 
     (void)user;
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)

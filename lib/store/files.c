@@ -118,6 +118,26 @@ static int segment_is_closable(const struct kl_store_segment *seg)
            seg->next_size == seg->info.size;
 }
 
+void kl_store_segment_note_index(struct kl_store_segment *seg, uint32_t blocks)
+{
+    if (seg->index_blocks == UINT32_MAX)
+        seg->index_blocks = seg->next_index_blocks = blocks;
+}
+
+void kl_store_segment_close_idle(struct kl_store *s)
+{
+    struct kl_base_list *l = s->open_segments.next;
+
+    while (l != &s->open_segments) {
+        struct kl_store_segment *seg =
+            KL_BASE_CONTAINER(l, struct kl_store_segment, open);
+
+        l = l->next;
+        if (segment_is_closable(seg))
+            segment_close(s, seg);
+    }
+}
+
 int kl_store_segment_make_room(struct kl_store *s)
 {
     struct kl_base_list *l = s->open_segments.next;
@@ -155,8 +175,13 @@ void kl_store_segment_ref(struct kl_store_segment *seg)
 void kl_store_segment_unref(struct kl_store *s, struct kl_store_segment *seg)
 {
     KL_ASSERT(seg->refs > 0);
-    if (--seg->refs == 0 && seg->dead)
+    if (--seg->refs > 0)
+        return;
+    /* No lane opens a handle of it now, so they can be looked at. */
+    if (seg->dead)
         segment_free(s, seg);
+    else
+        kl_store_segment_touch(s, seg);
 }
 
 void kl_store_files_drop(struct kl_store_log *log, size_t index)

@@ -9,6 +9,8 @@ enum { FLUSH_FOR_ROOM = 8 }; /* logs at a time */
 
 static void flush_list(struct kl_store_log *log, int64_t due_ns)
 {
+    if (log->removed)
+        return; /* only readers know it still */
     if (kl_base_list_is_empty(&log->flush_link))
         kl_base_list_push(&log->store->flushes, &log->flush_link);
     if (due_ns < log->flush_due_ns)

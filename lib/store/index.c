@@ -95,8 +95,9 @@ static int index_is_before(const struct kl_store_index_entry *e,
                       : (int64_t)e->relative <= t->value;
 }
 
-static int index_search(struct kl_os_file *index, uint32_t blocks, int64_t base,
-                        const struct index_target *t, uint64_t *position_out)
+static void index_search(struct kl_os_file *index, uint32_t blocks,
+                         int64_t base, const struct index_target *t,
+                         uint64_t *position_out)
 {
     struct index_block b;
     uint32_t low = 0, high = blocks;
@@ -122,25 +123,24 @@ static int index_search(struct kl_os_file *index, uint32_t blocks, int64_t base,
             }
         }
     }
-    return 0;
 }
 
-int kl_store_index_by_offset(struct kl_os_file *index, uint32_t blocks,
-                             int64_t base, int64_t offset,
-                             uint64_t *position_out)
+void kl_store_index_by_offset(struct kl_os_file *index, uint32_t blocks,
+                              int64_t base, int64_t offset,
+                              uint64_t *position_out)
 {
     struct index_target t = {0, offset - base};
 
-    return index_search(index, blocks, base, &t, position_out);
+    index_search(index, blocks, base, &t, position_out);
 }
 
-int kl_store_index_by_time(struct kl_os_file *index, uint32_t blocks,
-                           int64_t base, int64_t timestamp,
-                           uint64_t *position_out)
+void kl_store_index_by_time(struct kl_os_file *index, uint32_t blocks,
+                            int64_t base, int64_t timestamp,
+                            uint64_t *position_out)
 {
     struct index_target t = {1, timestamp};
 
-    return index_search(index, blocks, base, &t, position_out);
+    index_search(index, blocks, base, &t, position_out);
 }
 
 uint32_t kl_store_index_usable(struct kl_os_file *index, uint32_t blocks,

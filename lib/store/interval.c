@@ -14,6 +14,7 @@ struct interval_walk
     struct kl_store_manifest manifest;
     struct kl_store_segment_info last; /* where the walk ended */
     uint32_t kept;                     /* segments up to and with last */
+    int changed;                       /* something is not as the slot says */
     int64_t cut;
     int rc;
 };
@@ -38,69 +39,104 @@ static int interval_visit(const struct kl_batch_info *info, uint64_t position,
     return 0;
 }
 
-static int interval_header_is_good(struct kl_os_file *file,
-                                   const struct kl_store_log *log,
-                                   const struct kl_store_segment_info *info)
+/* 0; KL_ECORRUPT where the file is not the segment; or why it cannot be told.
+ */
+static int interval_check_header(struct kl_os_file *file,
+                                 const struct kl_store_log *log,
+                                 const struct kl_store_segment_info *info)
 {
     uint8_t *block = kl_base_malloc(&log->store->alloc, KL_STORE_BLOCK);
     struct kl_store_segment_header h;
     size_t got;
-    int good = 0;
+    int rc;
 
     if (!block)
-        return 0;
-    if (file->vfs->ops->read(file, block, KL_STORE_BLOCK, 0, &got) == 0 &&
-        got == KL_STORE_BLOCK && kl_store_segment_header_decode(block, &h) == 0)
-        good = h.instance == log->instance && h.base == info->base &&
-               h.truncation == info->truncation &&
-               memcmp(&h.id, &log->id, sizeof h.id) == 0;
+        return KL_ENOMEM;
+    rc = file->vfs->ops->read(file, block, KL_STORE_BLOCK, 0, &got);
+    if (rc == 0 &&
+        (got < KL_STORE_BLOCK || kl_store_segment_header_decode(block, &h) ||
+         h.instance != log->instance || h.base != info->base ||
+         h.truncation != info->truncation ||
+         memcmp(&h.id, &log->id, sizeof h.id) != 0))
+        rc = KL_ECORRUPT;
     kl_base_free(&log->store->alloc, block, KL_STORE_BLOCK);
-    return good;
+    return rc;
 }
 
-/* Walks one segment from position on, offset being the next expected. Returns
- * 1 where it holds together up to its stated end, 0 where the log ends in it,
- * negative on errors. */
+/* The manifest is of when the segment was begun, the slot is newer. */
+static void interval_times(struct interval_walk *w, uint64_t from)
+{
+    const struct kl_store_segment_info *synced = &w->log->synced_active;
+
+    if (from == KL_STORE_BLOCK)
+        return;
+    if (synced->max_timestamp > w->last.max_timestamp)
+        w->last.max_timestamp = synced->max_timestamp;
+    if (synced->last_ms > w->last.last_ms)
+        w->last.last_ms = synced->last_ms;
+}
+
+/* Walks an open segment file. Returns 1 where it holds together up to its
+ * stated end, 0 where the log ends in it, negative on errors. */
+static int interval_file(struct interval_walk *w,
+                         const struct kl_store_segment_info *info,
+                         struct kl_store_scan *scan)
+{
+    const struct kl_os_vfs_ops *ops = scan->file->vfs->ops;
+    uint64_t from = scan->position, size;
+    int rc = ops->size(scan->file, &size);
+
+    if (rc == 0)
+        rc = interval_check_header(scan->file, w->log, info);
+    /* What had been synced is there and whole, or the medium has lost it. */
+    if (rc == KL_ECORRUPT || (rc == 0 && size < from))
+        return from > KL_STORE_BLOCK ? KL_ECORRUPT : 0;
+    if (rc)
+        return rc;
+    w->last = *info;
+    interval_times(w, from);
+    scan->limit = info->end >= 0 && info->size < size ? info->size : size;
+    rc = kl_store_scan_run(scan, interval_visit, w);
+    if (rc)
+        return rc;
+    w->last.end = scan->offset;
+    w->last.size = scan->position;
+    if (info->end < 0 && scan->position > from)
+        w->last.last_ms = w->log->store->wall_ms; /* not known any more */
+    if (info->end >= 0 && info->end == scan->offset)
+        rc = 1;
+    else if (scan->position < size)
+        rc = ops->truncate(scan->file, scan->position);
+    if (rc >= 0 && (scan->position > from || scan->position < size) &&
+        ops->sync(scan->file))
+        rc = KL_EIO;
+    w->changed |= scan->position > from || rc == 0;
+    return rc;
+}
+
+/* The same by its name, from position on, offset being the next expected. */
 static int interval_segment(struct interval_walk *w,
                             const struct kl_store_segment_info *info,
                             uint64_t position, int64_t offset)
 {
     struct kl_store_log *log = w->log;
     struct kl_os_vfs *vfs = log->store->vfs;
-    struct kl_os_file *file;
     struct kl_store_scan scan = {.alloc = &log->store->alloc,
                                  .seed = log->seed,
                                  .position = position,
                                  .offset = offset,
                                  .verify_body = 1};
     char path[KL_STORE_PATH_MAX];
-    uint64_t size = 0;
     int rc;
 
     kl_store_path_segment(log, info->base, "seg", path);
-    rc = vfs->ops->open(vfs, path, KL_OS_WRITE, &file);
+    rc = vfs->ops->open(vfs, path, KL_OS_WRITE, &scan.file);
+    if (rc == KL_ENOENT)
+        return position > KL_STORE_BLOCK ? KL_ECORRUPT : 0;
     if (rc)
-        return rc == KL_ENOENT ? 0 : rc;
-    rc = vfs->ops->size(file, &size);
-    if (rc == 0 && !interval_header_is_good(file, log, info)) {
-        vfs->ops->close(file);
-        return 0;
-    }
-    scan.file = file;
-    scan.limit = info->end >= 0 && info->size < size ? info->size : size;
-    w->last = *info;
-    if (rc == 0)
-        rc = kl_store_scan_run(&scan, interval_visit, w);
-    w->last.end = scan.offset;
-    w->last.size = scan.position;
-    if (rc == 0 && info->end == scan.offset && info->end >= 0) {
-        rc = 1;
-    } else if (rc == 0) {
-        rc = vfs->ops->truncate(file, scan.position);
-    }
-    if (rc >= 0 && vfs->ops->sync(file))
-        rc = KL_EIO;
-    vfs->ops->close(file);
+        return rc;
+    rc = interval_file(w, info, &scan);
+    vfs->ops->close(scan.file);
     return rc;
 }
 
@@ -173,8 +209,8 @@ static int interval_manifest(struct interval_walk *w)
     return rc;
 }
 
-/* The epochs that slot and WAL state are those of the log's end; the frames
- * being walked come before some of them. */
+/* Frames say their epochs themselves; of what slot and WAL state, only what
+ * lies before the walk and an epoch without frames at the very end count. */
 static int interval_walk_epochs(struct interval_walk *w)
 {
     struct kl_store_log *log = w->log;
@@ -192,12 +228,12 @@ static int interval_walk_epochs(struct interval_walk *w)
     if (rc == 0)
         rc = interval_segments(w);
     for (e = stated.items; rc == 0 && e < stated.items + stated.count; e++)
-        if (e->start <= w->last.end &&
+        if (e->start == w->last.end &&
             e->epoch > kl_batch_epochs_last(&log->epochs))
             rc =
                 kl_batch_epochs_append(&log->epochs, alloc, e->epoch, e->start);
     kl_batch_epochs_deinit(&stated, alloc);
-    return rc == KL_EINVAL ? KL_ECORRUPT : rc;
+    return rc;
 }
 
 static void interval_install(struct interval_walk *w)
@@ -261,13 +297,16 @@ int kl_store_interval_recover(struct kl_store_log *log,
     int rc = kl_store_load_manifest(log, &w.manifest);
 
     if (rc == KL_ENOENT)
-        rc = 0; /* no segment was ever begun */
+        rc = log->synced_active.base < 0 ? 0 : KL_ECORRUPT; /* none begun */
     w.cut = interval_lowest(r, w.manifest.truncation);
     if (rc == 0) {
         interval_distrust(&w, interval_lowest(r, 0));
         rc = interval_walk_epochs(&w);
     }
-    if (rc == 0 && w.manifest.count > 0)
+    /* An idle log costs two reads, and nothing is written. */
+    if (rc == 0 && w.manifest.count > 0 &&
+        (w.changed || w.kept != w.manifest.count ||
+         w.manifest.truncation != log->truncation))
         rc = interval_manifest(&w);
     if (rc == 0)
         interval_install(&w);

@@ -126,6 +126,7 @@ static int load_install(struct load_job *load)
     struct kl_store_segment *seg;
     int rc = kl_store_files_new(log);
 
+    log->bytes = 0; /* the slot may be older than the manifest */
     for (uint32_t i = 0; i < m->count && rc == 0; i++) {
         int is_active = m->segments[i].base == log->active.base;
 
@@ -144,10 +145,11 @@ static int load_install(struct load_job *load)
         if (is_active && m->segments[i].end >= 0 &&
             log->flush == KL_STORE_FLUSH_INTERVAL) {
             seg->sealed = 1;
-            log->bytes += info.size - KL_STORE_BLOCK;
         }
+        if (seg->sealed)
+            log->bytes += info.size - KL_STORE_BLOCK;
         seg->index_blocks = is_active ? load->index_blocks : UINT32_MAX;
-        seg->next_index_blocks = load->index_blocks;
+        seg->next_index_blocks = seg->index_blocks;
     }
     if (rc == 0 && log->files->count == 0)
         rc = KL_ECORRUPT;

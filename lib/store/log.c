@@ -34,6 +34,7 @@ int kl_store_log_new(struct kl_store *s, const struct kl_store_id *id,
     log->active.base = -1;
     log->synced_active.base = -1;
     log->flush_due_ns = INT64_MAX;
+    log->cut_low = INT64_MAX;
     log->config.segment_bytes = 64 << 20;
     log->config.segment_ms = -1;
     log->config.retention_ms = -1;
@@ -67,6 +68,7 @@ void kl_store_log_remove(struct kl_store_log *log)
 
     if (kl_base_map_get(&s->by_id, &log->id, ENTRY_ID_KEY) == log)
         kl_base_map_remove(&s->by_id, &log->id, ENTRY_ID_KEY);
+    log->removed = 1;
     kl_base_list_remove(&log->link);
     kl_base_list_remove(&log->dirty);
     kl_base_list_remove(&log->event);
@@ -94,6 +96,9 @@ void kl_store_log_free(struct kl_store_log *log)
 {
     struct kl_store *s = log->store;
 
+    kl_base_list_remove(&log->dirty);
+    kl_base_list_remove(&log->event);
+    kl_base_list_remove(&log->flush_link);
     log_free_entries(&log->pending);
     log_free_entries(&log->cached);
     kl_store_files_free(log);
@@ -405,6 +410,8 @@ int kl_store_truncate(struct kl_store_log *log, int64_t offset)
     log->truncation++;
     e->truncation = log->truncation;
     log->leo = offset;
+    if (offset < log->cut_low)
+        log->cut_low = offset;
     /* At once: what is cut must not count as durable any more (B12). */
     if (log->durable_leo > offset)
         log->durable_leo = offset;

@@ -47,25 +47,26 @@ static void lookup_job_done(struct kl_os_job *job)
     struct kl_store_log *log = j->log;
     struct kl_store *s = log->store;
     int64_t next = j->seg->info.base + 1;
+    int moved = j->truncation != log->truncation || j->seg->dead;
     int rc = j->code;
 
-    if (j->seg->index_blocks == UINT32_MAX)
-        j->seg->index_blocks = j->index_blocks;
-    if (j->truncation != log->truncation || j->seg->dead)
+    if (j->seg->info.size > j->limit)
+        next--; /* entries of memory went into it meanwhile: once more */
+    if (moved)
         next = 0; /* cut meanwhile: once more from the start */
-    if (!j->seg->dead)
-        kl_store_segment_touch(s, j->seg);
-    kl_store_segment_unref(s, j->seg);
+
+    kl_store_segment_note_index(j->seg, j->index_blocks);
     if (log->deleted)
         rc = KL_ECLOSED;
-    else if (next == 0 || rc == KL_EEND)
+    else if (moved || rc == KL_EEND)
         rc = lookup_from(l, next);
-    if (j->code == 0 && next != 0) {
+    if (j->code == 0 && !moved) {
         l->found_offset = j->found_offset;
         l->found_timestamp = j->found_timestamp;
     }
     if (rc != KL_EAGAIN)
         lookup_complete(l, rc);
+    kl_store_segment_unref(s, j->seg);
     kl_store_log_unref(log);
     kl_base_free(&s->alloc, j, sizeof *j);
 }
@@ -88,6 +89,7 @@ static int lookup_submit(struct kl_store_lookup *l,
     j->lookup = l;
     j->truncation = log->truncation;
     j->start = log->start;
+    j->end = l->end < log->cut_low ? l->end : log->cut_low;
     j->limit = seg->info.size;
     j->index_blocks = seg->index_blocks;
     if (!seg->sealed)

@@ -34,6 +34,10 @@ static int read_list(struct kl_store_read *r, struct kl_base_list *list,
     struct kl_store_entry *e;
     int found = 0;
 
+    if (l == list ||
+        KL_BASE_CONTAINER(list->next, struct kl_store_entry, order)->offset >
+            r->next_offset)
+        return 0;
     /* From the newest backwards: readers of memory are near the end. */
     for (; l != list; l = l->prev) {
         e = KL_BASE_CONTAINER(l, struct kl_store_entry, order);
@@ -94,11 +98,7 @@ static void read_job_done(struct kl_os_job *job)
     struct kl_store *s = log->store;
     int moved = j->truncation != log->truncation || j->seg->dead;
 
-    if (j->seg->index_blocks == UINT32_MAX)
-        j->seg->index_blocks = j->index_blocks;
-    if (!j->seg->dead)
-        kl_store_segment_touch(s, j->seg);
-    kl_store_segment_unref(s, j->seg);
+    kl_store_segment_note_index(j->seg, j->index_blocks);
     kl_base_stat_add(&s->stats.reads_disk, 1);
     kl_base_stat_add(&s->stats.read_bytes, j->bytes);
     if (j->code == 0 && !moved && !log->deleted) {
@@ -121,6 +121,7 @@ static void read_job_done(struct kl_os_job *job)
     else
         read_finish(r, j->code);
     kl_base_chunk_unref(j->chunk);
+    kl_store_segment_unref(s, j->seg);
     kl_store_log_unref(log);
     kl_base_free(&s->alloc, j, sizeof *j);
 }
@@ -165,6 +166,7 @@ static int read_submit(struct kl_store_read *r)
     j->store = s;
     j->log = log;
     j->truncation = log->truncation;
+    j->end = r->end < log->cut_low ? r->end : log->cut_low;
     j->hint = read_hint(r, seg);
     j->limit = seg->info.size;
     j->index_blocks = seg->index_blocks;

@@ -23,6 +23,7 @@ struct kl_store_read_job
     struct kl_store_segment *seg; /* a reference */
     struct kl_store_read *read;
     uint32_t truncation;
+    int64_t end;    /* frames that end above are not for the reader */
     uint64_t hint;  /* position to start at; 0 = ask the index */
     uint64_t limit; /* bytes of the segment that are written */
     /* Out, from the lane. */
@@ -48,7 +49,8 @@ struct kl_store_lookup_job
     uint32_t truncation;
     uint64_t hint;
     uint64_t limit;
-    int64_t start; /* records below do not count */
+    int64_t start; /* records below do not count, nor any from end on */
+    int64_t end;
     uint32_t index_blocks;
     /* Out. */
     int64_t found_offset;

@@ -87,7 +87,9 @@ static int read_walk(struct kl_store_read_job *j, uint64_t position,
             break;
         *want = info.frame_size;
         if (info.last_offset >= r->offset) {
-            if (info.last_offset >= r->end || at + info.frame_size > size ||
+            if (j->size == 0 && info.base_offset > r->offset)
+                return KL_ECORRUPT; /* not where the offset should be */
+            if (info.last_offset >= j->end || at + info.frame_size > size ||
                 (j->size > 0 && j->size + info.frame_size > r->bytes_max))
                 break;
             rc = kl_batch_frame_body(data + at, j->log->seed, &info);
@@ -107,52 +109,57 @@ static int read_walk(struct kl_store_read_job *j, uint64_t position,
         return 0;
     if (rc)
         return KL_ECORRUPT;
-    if (at + KL_BATCH_OVERHEAD <= size && info.last_offset >= r->end &&
+    if (at + KL_BATCH_OVERHEAD <= size && info.last_offset >= j->end &&
         info.base_offset <= r->offset)
         return 0; /* the frame ends above what may be seen */
     return KL_EAGAIN;
+}
+
+static int read_from(struct kl_store_read_job *j, uint64_t position)
+{
+    size_t want = j->read->bytes_max;
+    size_t least = 0;
+    int rc;
+
+    if (want < KL_STORE_BLOCK)
+        want = KL_STORE_BLOCK;
+    for (;;) {
+        if (position + KL_BATCH_OVERHEAD > j->limit)
+            return KL_ECORRUPT; /* the offset should have been in here */
+        rc = read_fill(j, position, want);
+        if (rc == 0)
+            rc = read_walk(j, position, &least);
+        if (rc != KL_EAGAIN)
+            return rc;
+        /* All that was read lies before the offset, or one frame is larger
+         * than what was read. Neither: the file is shorter than it should. */
+        if ((j->next_position == position && want >= least) ||
+            least > j->limit - j->next_position)
+            return KL_ECORRUPT;
+        position = j->next_position;
+        if (want < least)
+            want = least;
+    }
 }
 
 void kl_store_read_lane(struct kl_os_job *job)
 {
     struct kl_store_read_job *j =
         KL_BASE_CONTAINER(job, struct kl_store_read_job, job);
-    uint64_t position = j->hint;
-    size_t want = j->read->bytes_max;
+    uint64_t position = j->hint ? j->hint : KL_STORE_BLOCK;
 
     j->next_offset = j->read->offset;
     j->code = kl_store_lane_readers(j->log, j->seg, &j->index_blocks);
-    if (j->code == 0 && position == 0) {
-        position = KL_STORE_BLOCK;
-        if (j->index_blocks > 0)
-            kl_store_index_by_offset(j->seg->index_reader, j->index_blocks,
-                                     j->seg->info.base, j->read->offset,
-                                     &position);
-    }
-    if (j->code == 0 && want < KL_STORE_BLOCK)
-        want = KL_STORE_BLOCK;
-    while (j->code == 0) {
-        size_t least = 0;
-
-        if (position + KL_BATCH_OVERHEAD > j->limit) {
-            j->code = KL_ECORRUPT; /* the offset should have been in here */
-            break;
-        }
-        j->code = read_fill(j, position, want);
-        if (j->code == 0)
-            j->code = read_walk(j, position, &least);
-        if (j->code != KL_EAGAIN)
-            break;
-        /* All that was read lies before the offset, or one frame is larger
-         * than what was read. Neither: the file is shorter than it should. */
-        j->code =
-            j->next_position == position && want >= least ? KL_ECORRUPT : 0;
-        if (least > j->limit - j->next_position)
-            j->code = KL_ECORRUPT;
-        position = j->next_position;
-        if (want < least)
-            want = least;
-    }
+    if (j->code)
+        return;
+    if (j->hint == 0 && j->index_blocks > 0)
+        kl_store_index_by_offset(j->seg->index_reader, j->index_blocks,
+                                 j->seg->info.base, j->read->offset, &position);
+    j->code = read_from(j, position);
+    /* The index is never synced, so after a power loss it may lie: only the
+     * walk from the first frame shows damage. */
+    if (j->code == KL_ECORRUPT && position > KL_STORE_BLOCK)
+        j->code = read_from(j, KL_STORE_BLOCK);
 }
 
 /* ---- looking up a timestamp -------------------------------------------- */
@@ -191,7 +198,7 @@ static int lookup_visit(const struct kl_batch_info *info, uint64_t position,
     size_t got;
     int rc;
 
-    if (info->last_offset >= j->lookup->end)
+    if (info->last_offset >= j->end)
         return KL_EEND;
     if (info->max_timestamp < j->lookup->timestamp ||
         info->last_offset < j->start)
@@ -208,7 +215,7 @@ static int lookup_visit(const struct kl_batch_info *info, uint64_t position,
     if (rc == 0)
         rc = kl_store_frame_lookup(&j->store->alloc, chunk->data,
                                    info->frame_size, j->lookup->timestamp,
-                                   j->start, j->lookup->end, &j->found_offset,
+                                   j->start, j->end, &j->found_offset,
                                    &j->found_timestamp);
     kl_base_chunk_unref(chunk);
     if (rc == 0) {
@@ -216,6 +223,16 @@ static int lookup_visit(const struct kl_batch_info *info, uint64_t position,
         return KL_EEND; /* found: the walk ends */
     }
     return rc == KL_EEND ? 0 : rc;
+}
+
+static int lookup_run(struct kl_store_lookup_job *j, struct kl_store_scan *scan)
+{
+    int rc;
+
+    scan->file = j->seg->reader;
+    j->code = KL_EEND;
+    rc = kl_store_scan_run(scan, lookup_visit, j);
+    return rc ? rc : j->code;
 }
 
 void kl_store_lookup_lane(struct kl_os_job *job)
@@ -238,9 +255,10 @@ void kl_store_lookup_lane(struct kl_os_job *job)
         kl_store_index_by_time(j->seg->index_reader, j->index_blocks,
                                j->seg->info.base, j->lookup->timestamp,
                                &scan.position);
-    scan.file = j->seg->reader;
-    j->code = KL_EEND;
-    rc = kl_store_scan_run(&scan, lookup_visit, j);
-    if (rc)
-        j->code = rc;
+    j->code = lookup_run(j, &scan);
+    if (j->code && j->hint == 0 && scan.position > KL_STORE_BLOCK) {
+        scan.position = KL_STORE_BLOCK; /* the index may lie */
+        scan.offset = -1;
+        j->code = lookup_run(j, &scan);
+    }
 }

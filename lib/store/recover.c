@@ -68,7 +68,7 @@ static int recover_read_slot(struct kl_store *s, int index,
 }
 
 /* Reads both slots and takes the logs from the newer good one. */
-static int recover_slots(struct recover *r)
+static int recover_slots(struct kl_store_recovery *r)
 {
     struct kl_store *s = r->store;
     struct kl_base_buf bufs[2];
@@ -79,11 +79,19 @@ static int recover_slots(struct recover *r)
     for (int i = 0; i < 2; i++) {
         kl_base_buf_init(&bufs[i], &s->alloc);
         codes[i] = recover_read_slot(s, i, &bufs[i], &cursors[i], &slots[i]);
+        /* A format from the future, no memory, or a file that could not be
+         * written later, is not a bad slot. */
+        if (codes[i] == KL_EFORMAT || codes[i] == KL_ENOMEM ||
+            (!s->slots[i] && rc == 0))
+            rc = codes[i];
         if (codes[i] == 0 &&
             (newest < 0 || slots[i].generation > slots[newest].generation))
             newest = i;
     }
-    if (newest < 0) {
+    if (rc) {
+        kl_base_error_set(r->error, rc, "cannot read the checkpoints in %s: %s",
+                          s->path, kl_store_why(rc));
+    } else if (newest < 0) {
         rc = codes[0] == KL_ENOENT ? KL_ECORRUPT : codes[0];
         kl_base_error_set(r->error, rc, "no valid checkpoint in %s: %s",
                           s->path, kl_store_why(rc));
@@ -101,7 +109,7 @@ static int recover_slots(struct recover *r)
     return rc;
 }
 
-static int recover_open_wal(struct recover *r)
+static int recover_open_wal(struct kl_store_recovery *r)
 {
     struct kl_store *s = r->store;
     char path[KL_STORE_PATH_MAX];
@@ -167,7 +175,7 @@ static int recover_is_live(struct kl_store *s, const char *name)
 
 static int recover_leftover(const char *name, void *user)
 {
-    struct recover *r = user;
+    struct kl_store_recovery *r = user;
     struct kl_store *s = r->store;
     char path[KL_STORE_PATH_MAX];
     size_t length;
@@ -203,10 +211,11 @@ static int recover_sync(struct kl_store *s)
             seg->synced_size = seg->info.size;
         }
     }
+    kl_store_segment_close_idle(s);
     return 0;
 }
 
-static int recover_replay(struct recover *r)
+static int recover_replay(struct kl_store_recovery *r)
 {
     struct kl_base_list *l;
     int rc = 0;
@@ -223,7 +232,7 @@ static int recover_replay(struct recover *r)
     return rc;
 }
 
-static int recover_intervals(struct recover *r)
+static int recover_intervals(struct kl_store_recovery *r)
 {
     struct kl_store *s = r->store;
     int clean = (r->slot.flags & KL_STORE_SLOT_CLEAN) && r->groups == 0;
@@ -240,7 +249,7 @@ static int recover_intervals(struct recover *r)
     return rc;
 }
 
-static void recover_free(struct recover *r)
+static void recover_free(struct kl_store_recovery *r)
 {
     struct kl_store *s = r->store;
     struct kl_base_list *l;
@@ -259,7 +268,7 @@ static void recover_free(struct recover *r)
 
 int kl_store_recover(struct kl_store *s, struct kl_base_error *error)
 {
-    struct recover r = {.store = s, .error = error};
+    struct kl_store_recovery r = {.store = s, .error = error};
     char path[KL_STORE_PATH_MAX];
     int rc;
 

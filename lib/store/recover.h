@@ -7,7 +7,7 @@
 
 #include "store/state.h"
 
-struct recover
+struct kl_store_recovery
 {
     struct kl_store *store;
     struct kl_base_error *error;
@@ -19,7 +19,7 @@ struct recover
 };
 
 /* Scans the WAL from the slot's position and fills the plans. */
-int kl_store_recover_scan(struct recover *r);
+int kl_store_recover_scan(struct kl_store_recovery *r);
 void kl_store_recover_plan_free(struct kl_store *s,
                                 struct kl_store_replay *plan);
 

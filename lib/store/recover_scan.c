@@ -10,14 +10,14 @@
 
 /* ---- one group --------------------------------------------------------- */
 
-static uint8_t *scan_room(struct recover *r, size_t size)
+static uint8_t *scan_room(struct kl_store_recovery *r, size_t size)
 {
     kl_base_buf_clear(&r->group);
     return kl_base_buf_extend(&r->group, size);
 }
 
-static int scan_read(struct recover *r, uint32_t file, uint64_t offset,
-                     size_t size)
+static int scan_read(struct kl_store_recovery *r, uint32_t file,
+                     uint64_t offset, size_t size)
 {
     struct kl_os_file *f = r->store->wal.files[file];
     uint8_t *data = scan_room(r, size);
@@ -34,8 +34,8 @@ static int scan_read(struct recover *r, uint32_t file, uint64_t offset,
 
 /* Header and entry headers at a place: 0, KL_EEND where there is no group of
  * this store, or an error of reading. The whole group is in r->group then. */
-static int scan_header(struct recover *r, uint32_t file, uint64_t offset,
-                       struct kl_store_group_header *h)
+static int scan_header(struct kl_store_recovery *r, uint32_t file,
+                       uint64_t offset, struct kl_store_group_header *h)
 {
     struct kl_store *s = r->store;
     int rc;
@@ -55,7 +55,7 @@ static int scan_header(struct recover *r, uint32_t file, uint64_t offset,
 }
 
 /* All frames of the group in r->group. */
-static int scan_body(const struct recover *r,
+static int scan_body(const struct kl_store_recovery *r,
                      const struct kl_store_group_header *h)
 {
     const uint8_t *entry = r->group.data + KL_STORE_GROUP_HEADER;
@@ -86,7 +86,7 @@ static int scan_body(const struct recover *r,
 
 /* ---- plans ------------------------------------------------------------- */
 
-static struct kl_store_replay *plan_of(struct recover *r,
+static struct kl_store_replay *plan_of(struct kl_store_recovery *r,
                                        struct kl_store_log *log)
 {
     struct kl_store_replay *plan = log->user;
@@ -112,7 +112,8 @@ void kl_store_recover_plan_free(struct kl_store *s,
     kl_base_free(&s->alloc, plan, sizeof *plan);
 }
 
-static int plan_create(struct recover *r, const struct kl_store_entry_header *e)
+static int plan_create(struct kl_store_recovery *r,
+                       const struct kl_store_entry_header *e)
 {
     struct kl_store *s = r->store;
     struct kl_store_log *log;
@@ -128,7 +129,8 @@ static int plan_create(struct recover *r, const struct kl_store_entry_header *e)
     return plan_of(r, log) ? 0 : KL_ENOMEM;
 }
 
-static int plan_append(struct recover *r, struct kl_store_replay *plan,
+static int plan_append(struct kl_store_recovery *r,
+                       struct kl_store_replay *plan,
                        const struct kl_store_entry_header *e, uint32_t file,
                        uint64_t offset, int64_t max_timestamp)
 {
@@ -192,8 +194,9 @@ static int plan_truncate(struct kl_store_replay *plan,
 }
 
 /* offset is where the entry's frame lies in its WAL file. */
-static int plan_entry(struct recover *r, const struct kl_store_entry_header *e,
-                      uint32_t file, uint64_t offset, const uint8_t *frame)
+static int plan_entry(struct kl_store_recovery *r,
+                      const struct kl_store_entry_header *e, uint32_t file,
+                      uint64_t offset, const uint8_t *frame)
 {
     struct kl_store_log *log = kl_store_find(r->store, &e->id);
     struct kl_store_replay *plan;
@@ -236,7 +239,8 @@ static int plan_entry(struct recover *r, const struct kl_store_entry_header *e,
     return KL_EFORMAT;
 }
 
-static int scan_apply(struct recover *r, const struct kl_store_group_header *h,
+static int scan_apply(struct kl_store_recovery *r,
+                      const struct kl_store_group_header *h,
                       const struct kl_store_position *p)
 {
     const uint8_t *entry = r->group.data + KL_STORE_GROUP_HEADER;
@@ -256,56 +260,78 @@ static int scan_apply(struct recover *r, const struct kl_store_group_header *h,
 
 /* ---- the walk ---------------------------------------------------------- */
 
-/* Evidence that a group of a higher sequence was written: the missing one had
- * been durable. */
-static int scan_is_proved(struct recover *r, const struct kl_store_position *p)
+/* KL_EEXIST where there is a group or seal of a later sequence at any block of
+ * a file from at on; 0 where not; or why it cannot be told: that must not turn
+ * rot into a torn end. */
+static int scan_has_later(struct kl_store_recovery *r,
+                          const struct kl_store_position *p, uint32_t file,
+                          uint64_t at)
 {
     struct kl_store *s = r->store;
     uint64_t blocks = s->wal.file_count * (s->wal.file_size / KL_STORE_BLOCK);
     struct kl_store_group_header h;
+    int rc;
 
-    for (uint64_t at = p->offset; at < s->wal.file_size; at += KL_STORE_BLOCK)
-        if (scan_header(r, p->file, at, &h) == 0 && h.sequence > p->sequence &&
-            h.sequence - p->sequence <= blocks)
-            return 1;
-    for (uint32_t i = 1; i < s->wal.file_count; i++)
-        if (scan_header(r, (p->file + i) % s->wal.file_count, 0, &h) == 0 &&
-            h.sequence > p->sequence && h.sequence - p->sequence <= blocks)
-            return 1;
+    for (; at < s->wal.file_size; at += KL_STORE_BLOCK) {
+        rc = scan_read(r, file, at, KL_STORE_BLOCK);
+        if (rc)
+            return rc;
+        if (kl_store_group_decode(r->group.data, &h) ||
+            h.sequence <= p->sequence || h.sequence - p->sequence > blocks)
+            continue;
+        rc = scan_header(r, file, at, &h);
+        if (rc != KL_EEND)
+            return rc ? rc : KL_EEXIST;
+    }
     return 0;
+}
+
+/* KL_EEXIST where there is evidence that a group of a higher sequence was
+ * written: the missing one had been durable. It lies behind the place or in one
+ * of the next files. */
+static int scan_prove(struct kl_store_recovery *r,
+                      const struct kl_store_position *p)
+{
+    uint32_t count = r->store->wal.file_count;
+    int rc = 0;
+
+    for (uint32_t i = 0; i < count && rc == 0; i++)
+        rc =
+            scan_has_later(r, p, (p->file + i) % count, i == 0 ? p->offset : 0);
+    return rc;
 }
 
 /* The group of the position's sequence, there or at the start of the next
  * file. KL_EEND where there is none, KL_ECORRUPT where its frames are bad. */
-static int scan_find(struct recover *r, struct kl_store_position *p,
+static int scan_find(struct kl_store_recovery *r, struct kl_store_position *p,
                      struct kl_store_group_header *h)
 {
     struct kl_store *s = r->store;
     uint32_t next = (p->file + 1) % s->wal.file_count;
     int rc = scan_header(r, p->file, p->offset, h);
 
-    if (rc == 0 && h->sequence == p->sequence && h->lap == p->lap &&
-        h->salt == p->salt && h->previous == p->previous)
-        goto found;
+    if (rc == 0 && h->kind == KL_STORE_GROUP_DATA &&
+        h->sequence == p->sequence && h->lap == p->lap && h->salt == p->salt &&
+        h->previous == p->previous)
+        return scan_body(r, h);
     if (rc && rc != KL_EEND)
         return rc;
+    /* Also behind a seal: the group may not have fitted into this file. */
     rc = scan_header(r, next, 0, h);
     if (rc)
         return rc;
-    if (h->sequence != p->sequence || h->previous != p->previous ||
-        h->lap != p->lap + (next == 0) || (next != 0 && h->salt != p->salt))
+    if (h->kind != KL_STORE_GROUP_DATA || h->sequence != p->sequence ||
+        h->previous != p->previous || h->lap != p->lap + (next == 0) ||
+        (next != 0 && h->salt != p->salt))
         return KL_EEND;
     p->file = next;
     p->offset = 0;
     p->lap = h->lap;
     p->salt = h->salt;
-found:
-    if (h->kind == KL_STORE_GROUP_SEAL)
-        return KL_EEND;
     return scan_body(r, h);
 }
 
-int kl_store_recover_scan(struct recover *r)
+int kl_store_recover_scan(struct kl_store_recovery *r)
 {
     struct kl_store *s = r->store;
     struct kl_store_position *p = &s->wal.next;
@@ -317,10 +343,13 @@ int kl_store_recover_scan(struct recover *r)
         rc = scan_find(r, p, &h);
         if (rc == 0)
             rc = scan_apply(r, &h, p);
-        else if ((rc == KL_EEND || rc == KL_ECORRUPT) && !scan_is_proved(r, p))
-            return 0; /* the end, or a torn group: dropped whole */
-        else if (rc == KL_EEND)
-            rc = KL_ECORRUPT;
+        else if (rc == KL_EEND || rc == KL_ECORRUPT) {
+            rc = r->slot.flags & KL_STORE_SLOT_CLEAN ? 0 : scan_prove(r, p);
+            if (rc == 0)
+                return 0; /* the end, or a torn group: dropped whole */
+            if (rc == KL_EEXIST)
+                rc = KL_ECORRUPT;
+        }
         if (rc)
             break;
         r->groups++;

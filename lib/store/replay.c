@@ -53,6 +53,7 @@ static int replay_open(struct kl_store_log *log, struct kl_store_segment *seg)
     if (rc == 0)
         rc = vfs->ops->size(seg->index_writer, &size);
     seg->index_blocks = (uint32_t)(size / KL_STORE_BLOCK);
+    kl_store_segment_touch(log->store, seg);
     return rc;
 }
 

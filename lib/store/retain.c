@@ -7,6 +7,7 @@
 
 enum {
     RETAIN_JUMP_MS = 60000,
+    RETAIN_LOADS = 16,        /* manifests asked for at a time */
     RETAIN_SOON_NS = 20000000 /* a manifest is being read */
 };
 
@@ -103,8 +104,10 @@ void kl_store_retain_turn(struct kl_store *s)
     for (log = kl_store_next(s, NULL); log; log = kl_store_next(s, log)) {
         int64_t before = log->start;
 
-        waiting |= retain_log(log) == KL_EAGAIN;
+        waiting += retain_log(log) == KL_EAGAIN;
         moved |= log->start != before;
+        if (waiting == RETAIN_LOADS)
+            break; /* the rest when these manifests are read */
     }
     if (waiting)
         s->retention_due_ns = s->now_ns + RETAIN_SOON_NS;
@@ -133,6 +136,7 @@ int kl_store_retain_drop(struct kl_store_log *log)
         kl_store_tidy_unlink(s, path, generation);
         log->bytes -= seg->info.size - KL_STORE_BLOCK;
         kl_store_files_drop(log, 0);
+        kl_base_stat_add(&s->stats.segments_deleted, 1);
         log->manifest_dirty = 1;
         log->folder_dirty = 1;
     }

@@ -108,28 +108,38 @@ static int scan_visit(const struct kl_batch_info *info, uint64_t position,
     return info->last_offset >= search->offset ? KL_ECORRUPT : 0;
 }
 
-int kl_store_find_position(const struct kl_store_find *find, int64_t offset,
-                           uint64_t *position_out)
+static int scan_search_from(const struct kl_store_find *find, int64_t offset,
+                            uint64_t from, uint64_t *position_out)
 {
     struct scan_search search = {offset, 0};
     struct kl_store_scan scan = {
         .file = find->file,
         .alloc = find->alloc,
         .seed = find->seed,
-        .position = KL_STORE_BLOCK,
+        .position = from,
         .limit = find->limit,
         .offset = -1,
     };
+    int rc = kl_store_scan_run(&scan, scan_visit, &search);
+
+    if (rc == 0 && !search.found && scan.offset != offset)
+        rc = KL_ECORRUPT;
+    *position_out = scan.position;
+    return rc;
+}
+
+int kl_store_find_position(const struct kl_store_find *find, int64_t offset,
+                           uint64_t *position_out)
+{
+    uint64_t from = KL_STORE_BLOCK;
     int rc;
 
     if (find->blocks > 0)
         kl_store_index_by_offset(find->index, find->blocks, find->base, offset,
-                                 &scan.position);
-    if (scan.position >= scan.limit)
-        scan.position = KL_STORE_BLOCK; /* the index lies: walk it all */
-    rc = kl_store_scan_run(&scan, scan_visit, &search);
-    if (rc == 0 && !search.found && scan.offset != offset)
-        rc = KL_ECORRUPT;
-    *position_out = scan.position;
+                                 &from);
+    rc = scan_search_from(find, offset, from, position_out);
+    /* The index may lie: then all of it is walked. */
+    if (rc == KL_ECORRUPT && from > KL_STORE_BLOCK)
+        rc = scan_search_from(find, offset, KL_STORE_BLOCK, position_out);
     return rc;
 }

@@ -113,6 +113,8 @@ struct kl_store_log
     int64_t wal_leo;
     struct kl_batch_epochs wal_epochs;
     uint32_t applied_truncation; /* the files are cut accordingly */
+    int64_t cut_low; /* files hold nothing valid from here on: a truncation is
+                        on its way; else INT64_MAX */
     /* Interval logs: below it, the medium has it. */
     int64_t synced_leo;
     struct kl_store_segment_info synced_active;
@@ -128,6 +130,7 @@ struct kl_store_log
     uint8_t metadata; /* never refused, first in every group */
     uint8_t busy;     /* a segment job holds its files */
     uint8_t loading;
+    uint8_t removed; /* from the tables: only jobs know it still */
     uint8_t deleted; /* to callers it does not exist any more */
     uint8_t manifest_dirty;
     uint8_t folder_dirty; /* names in it are not synced */
@@ -166,7 +169,8 @@ struct kl_store_wal
     struct kl_store_position next;    /* of the next group to be formed */
     struct kl_store_position durable; /* behind the last synced group */
     int64_t seal_due_ns;              /* INT64_MAX = sealed or never written */
-    uint8_t stalled; /* the ring is full: waits for a checkpoint */
+    uint8_t stalled;     /* the ring is full: waits for a checkpoint */
+    uint64_t stalled_at; /* oldest sequence needed when it was found full */
 };
 
 /* Files to close, names to remove: one job of the clean-up lane at a time. */
@@ -174,6 +178,7 @@ struct kl_store_tidy
 {
     struct kl_os_job job;
     struct kl_base_list waiting; /* items, see tidy.c */
+    size_t names;                /* of them, with a name to remove */
     struct kl_base_list taken;   /* by the job */
     struct kl_store *store;
     uint8_t busy;
@@ -195,8 +200,8 @@ struct kl_store_flush_job
     uint8_t busy;
 };
 
-struct kl_store_write;      /* segment.c */
-struct kl_store_checkpoint; /* checkpoint.c */
+struct kl_store_write;      /* write.h */
+struct kl_store_checkpoint; /* checkpoint.h */
 
 struct kl_store
 {
@@ -323,7 +328,12 @@ void kl_store_files_drop(struct kl_store_log *log, size_t index);
 /* Index of the segment that holds offset, or -1. */
 ptrdiff_t kl_store_files_find(const struct kl_store_log *log, int64_t offset);
 void kl_store_segment_ref(struct kl_store_segment *seg);
+/* With the last reference the handles are counted, or the segment is freed. */
 void kl_store_segment_unref(struct kl_store *s, struct kl_store_segment *seg);
+/* A job has looked how many index blocks there are. */
+void kl_store_segment_note_index(struct kl_store_segment *seg, uint32_t blocks);
+/* Closes all handles that nobody needs. */
+void kl_store_segment_close_idle(struct kl_store *s);
 /* Keeps the order of use and the count of open handles. */
 void kl_store_segment_touch(struct kl_store *s, struct kl_store_segment *seg);
 /* Closes handles that nobody needs until at most file_max are open; 1 when
@@ -378,6 +388,7 @@ void kl_store_tidy_folder(struct kl_store *s, const char *path,
 void kl_store_tidy_init(struct kl_store *s);
 void kl_store_tidy_turn(struct kl_store *s);
 void kl_store_tidy_deinit(struct kl_store *s);
+/* Names wait for a later slot. */
 int kl_store_tidy_is_waiting(const struct kl_store *s);
 /* Removes a folder and the files in it; blocking. */
 int kl_store_tidy_remove_folder(struct kl_os_vfs *vfs, const char *path);
@@ -448,12 +459,12 @@ int kl_store_find_position(const struct kl_store_find *find, int64_t offset,
 /* The last entry at or below offset (or, by timestamp, the last one before
  * which no timestamp reaches it); position of the first frame if there is
  * none. Blocking. */
-int kl_store_index_by_offset(struct kl_os_file *index, uint32_t blocks,
-                             int64_t base, int64_t offset,
-                             uint64_t *position_out);
-int kl_store_index_by_time(struct kl_os_file *index, uint32_t blocks,
-                           int64_t base, int64_t timestamp,
-                           uint64_t *position_out);
+void kl_store_index_by_offset(struct kl_os_file *index, uint32_t blocks,
+                              int64_t base, int64_t offset,
+                              uint64_t *position_out);
+void kl_store_index_by_time(struct kl_os_file *index, uint32_t blocks,
+                            int64_t base, int64_t timestamp,
+                            uint64_t *position_out);
 /* The same over the entries that are still in memory. */
 int kl_store_index_tail_by_offset(const struct kl_store_files *f, int64_t base,
                                   int64_t offset, uint64_t *position_out);

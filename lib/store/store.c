@@ -6,6 +6,8 @@
 
 #include <string.h>
 
+enum { STORE_FILES_MIN = 4 }; /* a segment and its index, twice */
+
 /* ---- life ------------------------------------------------------------------
  */
 
@@ -23,6 +25,8 @@ int kl_store_new(struct kl_store **out, const struct kl_base_alloc *alloc,
     s->vfs = vfs;
     s->lanes = lanes;
     s->config = *config;
+    if (s->config.file_max < STORE_FILES_MIN)
+        s->config.file_max = STORE_FILES_MIN;
     kl_base_map_init(&s->by_id, &s->alloc);
     kl_base_list_init(&s->logs);
     kl_base_list_init(&s->queue);
@@ -206,14 +210,15 @@ void kl_store_turn(struct kl_store *s, int64_t now_ns, int64_t wall_ms)
 
 int64_t kl_store_deadline(const struct kl_store *s)
 {
-    int64_t at = s->retention_due_ns;
+    int64_t at = s->stopping ? INT64_MAX : s->retention_due_ns;
 
     if (!s->opened || s->failure.code)
         return INT64_MAX;
     if (!kl_store_write_is_busy(s) && !kl_base_list_is_empty(&s->dirty) &&
         s->write_due_ns < at)
         at = s->write_due_ns;
-    if (s->wal.seal_due_ns < at)
+    if (!s->group.busy && kl_base_list_is_empty(&s->queue) &&
+        kl_base_list_is_empty(&s->meta_queue) && s->wal.seal_due_ns < at)
         at = s->wal.seal_due_ns;
     if (kl_store_flush_deadline(s) < at)
         at = kl_store_flush_deadline(s);
@@ -228,10 +233,9 @@ int kl_store_drain(struct kl_store *s)
         store_advance(s);
         if (s->failure.code)
             return s->failure.code;
-        if (s->jobs == 0 && store_is_quiet(s))
-            return 0;
-        if (s->jobs > 0)
-            s->lanes->ops->wait(s->lanes);
+        if (s->jobs == 0)
+            return store_is_quiet(s) ? 0 : KL_ENOMEM; /* no job could begin */
+        s->lanes->ops->wait(s->lanes);
     }
 }
 
@@ -324,7 +328,7 @@ out:
 
 void kl_store_emit_durable(struct kl_store_log *log)
 {
-    if (kl_base_list_is_empty(&log->event))
+    if (!log->deleted && kl_base_list_is_empty(&log->event))
         kl_base_list_push(&log->store->changed, &log->event);
 }
 

@@ -39,6 +39,7 @@ static struct tidy_item *tidy_add(struct kl_store *s, const char *path)
         }
     }
     kl_base_list_push(&s->tidy.waiting, &item->link);
+    s->tidy.names += path != NULL;
     return item;
 }
 
@@ -160,8 +161,7 @@ void kl_store_tidy_turn(struct kl_store *s)
             continue;
         kl_base_list_remove(l);
         kl_base_list_push(&t->taken, l);
-        if (item->path)
-            kl_base_stat_add(&s->stats.segments_deleted, 1);
+        t->names -= item->path != NULL;
     }
     if (kl_base_list_is_empty(&t->taken))
         return;
@@ -173,7 +173,7 @@ void kl_store_tidy_turn(struct kl_store *s)
 
 int kl_store_tidy_is_waiting(const struct kl_store *s)
 {
-    return !kl_base_list_is_empty(&s->tidy.waiting);
+    return s->tidy.names > 0;
 }
 
 void kl_store_tidy_deinit(struct kl_store *s)

@@ -130,8 +130,7 @@ static void wal_entry_durable(struct kl_store_entry *e)
         break;
     }
     kl_store_log_mark_dirty(log);
-    if (!log->deleted)
-        kl_store_emit_durable(log);
+    kl_store_emit_durable(log);
 }
 
 static void wal_group_done(struct kl_store *s, struct kl_store_group *g)
@@ -330,8 +329,10 @@ static void wal_seal(struct kl_store *s)
     struct kl_store_group *g = &s->group;
 
     s->wal.seal_due_ns = INT64_MAX;
-    if (s->wal.next.offset + KL_STORE_BLOCK > s->wal.file_size)
+    if (s->wal.next.offset + KL_STORE_BLOCK > s->wal.file_size) {
+        kl_store_checkpoint_request(s); /* proves it just as well */
         return;
+    }
     memset(&g->header, 0, sizeof g->header);
     g->header.kind = KL_STORE_GROUP_SEAL;
     g->header.size = KL_STORE_BLOCK;
@@ -352,18 +353,26 @@ void kl_store_wal_turn(struct kl_store *s)
 
     if (g->busy || s->failure.code)
         return;
+    if (s->wal.stalled && s->wal.stalled_at == kl_store_checkpoint_oldest(s)) {
+        kl_store_checkpoint_request(s);
+        return;
+    }
     if (kl_base_list_is_empty(&s->queue) &&
         kl_base_list_is_empty(&s->meta_queue)) {
         if (s->now_ns >= s->wal.seal_due_ns)
             wal_seal(s);
         return;
     }
-    if (wal_prepare(s) || !wal_place(s)) {
-        /* No memory or no room now: nothing has changed, tried again later. */
+    if (wal_prepare(s)) {
+        wal_untake(s); /* no memory now: the next turn tries again */
+        return;
+    }
+    if (!wal_place(s)) {
         wal_untake(s);
         if (!s->wal.stalled)
             kl_base_stat_add(&s->stats.wal_stalls, 1);
         s->wal.stalled = 1;
+        s->wal.stalled_at = kl_store_checkpoint_oldest(s);
         kl_store_checkpoint_request(s);
         return;
     }

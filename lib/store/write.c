@@ -16,15 +16,22 @@ int kl_store_write_init(struct kl_store *s)
     return 0;
 }
 
-static void write_clear(struct kl_store_write *w)
+static void write_clear_steps(struct kl_store_write *w)
 {
     struct kl_store *s = w->store;
 
     for (size_t i = 0; i < w->step_count; i++) {
+        if (w->steps[i].seg)
+            kl_store_segment_unref(s, w->steps[i].seg);
         kl_base_free(&s->alloc, w->steps[i].block, KL_STORE_BLOCK);
         kl_base_buf_deinit(&w->steps[i].manifest);
     }
     w->step_count = 0;
+}
+
+static void write_clear(struct kl_store_write *w)
+{
+    write_clear_steps(w);
     w->share_count = 0;
     w->iov_count = 0;
     w->bytes = 0;
@@ -354,7 +361,7 @@ static int write_settle_manifest(struct kl_store_write *w,
 /* Collects what one log has. Returns whether it should be asked again. */
 static int write_collect(struct kl_store_write *w, struct kl_store_log *log)
 {
-    size_t first_step = w->step_count;
+    size_t first_step = w->step_count, whole = first_step;
     size_t count = 0;
     struct kl_base_list *l;
     struct kl_store_entry *e = NULL;
@@ -374,6 +381,7 @@ static int write_collect(struct kl_store_write *w, struct kl_store_log *log)
         if (rc)
             break;
         e->state = KL_STORE_ENTRY_WRITING;
+        whole = w->step_count;
         count++;
         if (e->type == KL_STORE_ENTRY_TRUNCATE ||
             e->type == KL_STORE_ENTRY_DELETE) {
@@ -381,16 +389,15 @@ static int write_collect(struct kl_store_write *w, struct kl_store_log *log)
             break;
         }
     }
-    if (log->files && write_settle_manifest(w, log, first_step))
-        kl_store_fail(w->store, KL_ENOMEM, "no memory to write", "a manifest");
-    if (count > 0 || (w->step_count > first_step && rc != KL_ENOMEM)) {
+    /* A failed allocation half way: the files' state is ahead of the entry. */
+    if ((rc == KL_ENOMEM && w->step_count > whole) ||
+        (log->files && write_settle_manifest(w, log, first_step)))
+        kl_store_fail(w->store, KL_ENOMEM, "no memory to write", "segments");
+    if (count > 0 || w->step_count > first_step) {
         w->shares[w->share_count].log = log;
         w->shares[w->share_count++].entries = count;
         log->busy = 1;
         log->refs++;
-    } else if (w->step_count > first_step) {
-        /* A failed allocation half way: the files are ahead of no entry. */
-        kl_store_fail(w->store, KL_ENOMEM, "no memory to write", "segments");
     }
     return rc == KL_EAGAIN || (count == 0 && l != &log->pending &&
                                e->state == KL_STORE_ENTRY_DURABLE);
@@ -429,11 +436,9 @@ static void write_step_done(struct kl_store *s, struct kl_store_step *step)
     case KL_STORE_STEP_UNLINK:
         break;
     }
-    if (seg) {
-        if (!seg->dead)
-            kl_store_segment_touch(s, seg);
+    if (seg)
         kl_store_segment_unref(s, seg);
-    }
+    step->seg = NULL;
 }
 
 /* An interval log goes on in a segment of its own, and its manifest, which the
@@ -462,6 +467,8 @@ static void write_entry_done(struct kl_store_log *log, struct kl_store_entry *e)
 
     if (e->type == KL_STORE_ENTRY_TRUNCATE) {
         log->applied_truncation = e->truncation;
+        if (log->applied_truncation == log->truncation)
+            log->cut_low = INT64_MAX;
         if (log->flush == KL_STORE_FLUSH_INTERVAL)
             write_truncated(log, e->offset);
     }
@@ -518,6 +525,15 @@ static void write_share_done(struct kl_store_share *share)
     kl_store_log_unref(log);
 }
 
+/* After a failure: nothing of the job counts. */
+static void write_drop(struct kl_store_write *w)
+{
+    write_clear_steps(w);
+    for (size_t i = 0; i < w->share_count; i++)
+        kl_store_log_unref(w->shares[i].log);
+    write_clear(w);
+}
+
 static void write_job_done(struct kl_os_job *job)
 {
     struct kl_store_write *w =
@@ -527,12 +543,7 @@ static void write_job_done(struct kl_os_job *job)
     w->busy = 0;
     if (w->code) {
         kl_store_fail(s, w->code, w->what, w->path);
-        for (size_t i = 0; i < w->step_count; i++)
-            if (w->steps[i].seg)
-                kl_store_segment_unref(s, w->steps[i].seg);
-        for (size_t i = 0; i < w->share_count; i++)
-            kl_store_log_unref(w->shares[i].log);
-        write_clear(w);
+        write_drop(w);
         return;
     }
     for (size_t i = 0; i < w->step_count; i++)
@@ -572,7 +583,11 @@ void kl_store_write_turn(struct kl_store *s)
     }
     while ((l = kl_base_list_pop(&later)))
         kl_base_list_push(&s->dirty, l);
-    if (w->share_count == 0 || s->failure.code)
+    if (s->failure.code) {
+        write_drop(w);
+        return;
+    }
+    if (w->share_count == 0)
         return;
     w->busy = 1;
     w->job.run = kl_store_write_run;

@@ -287,6 +287,41 @@ START_TEST(scenario_without_a_fault)
 }
 END_TEST
 
+START_TEST(every_allocation_fails_once)
+{
+    uint64_t i = 1, failed;
+
+    do {
+        setup();
+        fail_alloc_arm(&fx.alloc, i);
+        scenario();
+        failed = fx.alloc.failed;
+        check_all();
+        teardown();
+        i += i < FAULTS_MAX ? 1 : 7;
+    } while (failed);
+    ck_assert_uint_gt(i, 200);
+}
+END_TEST
+
+START_TEST(every_file_call_fails_once)
+{
+    static const int codes[] = {KL_EIO, KL_EDISKFULL};
+    uint64_t i = 1, failed;
+
+    do {
+        setup();
+        trace_vfs_fail(&fx.trace, TRACE_VFS_ANY, i, codes[_i]);
+        scenario();
+        failed = trace_vfs_failed(&fx.trace);
+        check_all();
+        teardown();
+        i += i < FAULTS_MAX ? 1 : 7;
+    } while (failed);
+    ck_assert_uint_gt(i, 150);
+}
+END_TEST
+
 /* From some call on everything fails: the power is cut, or the disk is full
  * and stays so until it is healed. */
 START_TEST(every_file_call_fails_from_some_moment_on)
@@ -386,6 +421,8 @@ Suite *suite_store_faults(void)
 
     tcase_set_timeout(t, 120);
     tcase_add_test(t, scenario_without_a_fault);
+    tcase_add_test(t, every_allocation_fails_once);
+    tcase_add_loop_test(t, every_file_call_fails_once, 0, 2);
     tcase_add_loop_test(t, every_file_call_fails_from_some_moment_on, 0, 2);
     tcase_add_test(t, owner_makes_no_file_calls);
     suite_add_tcase(suite, t);

@@ -204,6 +204,41 @@ START_TEST(valid_prefix_above_the_synced_end_is_kept)
 }
 END_TEST
 
+/* What the slot says of times survives, also where nothing came after it. */
+START_TEST(times_of_the_synced_part_survive)
+{
+    int64_t first = fx.wall_ms, last, found;
+
+    configure(-1, 0);
+    store_fixture_fill(&fx, subject, 1, 700, 1);
+    store_fixture_settle(&fx);
+    fx.wall_ms += 100000;
+    store_fixture_fill(&fx, subject, 1, 700, 1);
+    store_fixture_settle(&fx);
+    checkpoint();
+    ck_assert_int_eq(subject->synced_leo, 2);
+    last = subject->files->items[0]->info.last_ms;
+    ck_assert_int_ge(last, first + 100000);
+    if (_i) {
+        configure(-1, -1);
+        ck_assert_int_eq(store_fixture_append(&fx, subject, 1, 700, 9, 0, 5),
+                         0);
+        store_fixture_settle(&fx);
+    }
+    store_fixture_crash(&fx);
+    reopen();
+    ck_assert_int_eq(store_fixture_view(subject).leo, 2 + _i);
+    ck_assert_int_eq(
+        store_fixture_lookup(&fx, subject, first, INT64_MAX, &found), 0);
+    ck_assert_int_eq(found, 0);
+    ck_assert_int_eq(
+        store_fixture_lookup(&fx, subject, first + 50000, INT64_MAX, &found),
+        0);
+    ck_assert_int_eq(found, 1);
+    ck_assert_int_ge(subject->files->items[0]->info.last_ms, last);
+}
+END_TEST
+
 /* Cut at the first bad frame whatever follows, header or body. */
 START_TEST(cut_at_the_first_bad_frame)
 {
@@ -431,6 +466,7 @@ Suite *suite_store_interval(void)
     tcase_add_test(t, sealing_syncs);
     tcase_add_test(t, failed_sync_fails_the_store);
     tcase_add_test(t, valid_prefix_above_the_synced_end_is_kept);
+    tcase_add_loop_test(t, times_of_the_synced_part_survive, 0, 2);
     tcase_add_loop_test(t, cut_at_the_first_bad_frame, 0, 2);
     tcase_add_test(t, cut_at_a_torn_end);
     tcase_add_test(t, segment_that_is_missing);

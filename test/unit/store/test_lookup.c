@@ -248,21 +248,46 @@ START_TEST(lookup_of_a_log_that_changes)
         .timestamp = 250, .end = INT64_MAX, .user = &finished};
 
     fill(20, 100, 10);
-    reach(_i / 2 ? STOPPED : SETTLED);
+    reach(_i / 3 ? STOPPED : SETTLED);
     lookup.log = subject;
     ck_assert_int_eq(kl_store_lookup(&lookup), KL_EAGAIN);
-    if (_i % 2)
-        ck_assert_int_eq(kl_store_truncate(subject, 16), 0);
-    else
+    if (_i % 3 == 0)
         ck_assert_int_eq(kl_store_delete(subject), 0);
+    if (_i % 3 == 1)
+        ck_assert_int_eq(kl_store_truncate(subject, 3), 0);
+    if (_i % 3 == 2)
+        ck_assert_int_eq(kl_store_truncate(subject, 16), 0);
     for (int i = 0; i < 300 && !finished; i++)
         store_fixture_turn(&fx);
     ck_assert(finished);
-    ck_assert_int_eq(lookup.code, _i % 2 ? 0 : KL_ECLOSED);
-    if (_i % 2)
+    ck_assert_int_eq(lookup.code, _i % 3 == 0   ? KL_ECLOSED
+                                  : _i % 3 == 1 ? KL_EEND
+                                                : 0);
+    if (_i % 3 == 2)
         ck_assert_int_eq(lookup.found_offset, 15);
-    for (int i = 0; i < 5; i++)
+    if (_i % 3 == 0) {
+        for (int i = 0; i < 5; i++)
+            store_fixture_settle(&fx);
+    }
+}
+END_TEST
+
+/* Entries go from memory to the segment while it is searched, which reaches
+ * the timestamp only below the start. */
+START_TEST(lookup_while_entries_go_to_the_segment)
+{
+    fill(1, 500, 0);
+    fill(1, 100, 0);
+    store_fixture_settle(&fx);
+    ck_assert_int_eq(kl_store_set_start(subject, 1), 0);
+    store_fixture_settle(&fx);
+    for (int turns = 0; turns < 12; turns++) {
+        fill(1, 300 + turns, 0);
+        for (int i = 0; i < turns; i++)
+            store_fixture_turn(&fx);
+        check_found(300 + turns, 2 + turns);
         store_fixture_settle(&fx);
+    }
 }
 END_TEST
 
@@ -324,7 +349,8 @@ Suite *suite_store_lookup(void)
     tcase_add_loop_test(t, lookup_above_the_end, 0, STATES);
     tcase_add_loop_test(t, lookup_after_a_truncation, 0, STATES);
     tcase_add_loop_test(t, lookup_in_an_empty_log, 0, STATES);
-    tcase_add_loop_test(t, lookup_of_a_log_that_changes, 0, 4);
+    tcase_add_loop_test(t, lookup_of_a_log_that_changes, 0, 6);
+    tcase_add_test(t, lookup_while_entries_go_to_the_segment);
     tcase_add_test(t, lookup_of_a_log_that_is_deleted_already);
     tcase_add_loop_test(t, lookup_with_faults, 0, 2);
     suite_add_tcase(suite, t);

@@ -455,6 +455,63 @@ START_TEST(read_of_a_log_that_is_truncated_and_goes_on)
 }
 END_TEST
 
+/* Records below cut are those of fill with salt 1, others with salt 2. */
+static void check_frames(const struct kl_store_read *read, int64_t offset,
+                         int64_t cut)
+{
+    for (uint32_t i = 0; i < read->slice_count; i++) {
+        const struct kl_store_slice *slice = &read->slices[i];
+        const uint8_t *p = slice->data;
+
+        for (; p < slice->data + slice->size; offset++) {
+            struct kl_batch_iter it;
+            struct kl_batch_record record;
+            uint8_t want[700];
+
+            ck_assert_int_eq(
+                kl_batch_iter_init(&it, &fx.alloc.alloc, p,
+                                   (size_t)(slice->data + slice->size - p),
+                                   1 << 20),
+                0);
+            ck_assert_int_eq(kl_batch_iter_next(&it, &record), 0);
+            ck_assert_int_eq(record.offset, offset);
+            store_fixture_value((offset < cut ? 1 : 2) * 1000003ULL +
+                                    (uint64_t)offset,
+                                0, want, sizeof want);
+            ck_assert_msg(memcmp(record.value, want, sizeof want) == 0,
+                          "offset %lld was cut", (long long)offset);
+            p += it.info.frame_size;
+            kl_batch_iter_deinit(&it);
+        }
+    }
+    ck_assert_int_eq(read->next_offset, offset);
+    ck_assert_int_le(offset, store_fixture_view(subject).leo);
+}
+
+/* The truncation is accepted, even durable, and other records have come, but
+ * the segment still holds what was cut. */
+START_TEST(read_across_a_truncation_on_its_way)
+{
+    for (int turns = 0; turns < 12; turns++) {
+        struct kl_store_read read;
+
+        remake(DISK);
+        ck_assert_int_eq(kl_store_truncate(subject, 23), 0);
+        if (_i)
+            store_fixture_fill(&fx, subject, 10, 700, 2);
+        for (int i = 0; i < turns; i++)
+            store_fixture_turn(&fx);
+        /* Both at once, as the index or a cursor would lead to it. */
+        read = read_at(21, INT64_MAX, 1 << 20);
+        ck_assert_int_eq(read.code, 0);
+        check_frames(&read, 21, 23);
+        kl_store_read_release(&read);
+        store_fixture_expect(&fx, subject, 21, 23, 700, 1);
+        store_fixture_expect(&fx, subject, 23, _i ? 33 : 23, 700, 2);
+    }
+}
+END_TEST
+
 /* The segment that is read loses its place in the log. */
 START_TEST(read_of_a_segment_that_is_dropped)
 {
@@ -549,6 +606,7 @@ Suite *suite_store_read(void)
     tcase_add_loop_test(t, read_of_a_log_that_is_truncated, DISK, PLACES);
     tcase_add_loop_test(t, read_of_a_log_that_is_truncated_and_goes_on, DISK,
                         PLACES);
+    tcase_add_loop_test(t, read_across_a_truncation_on_its_way, 0, 2);
     tcase_add_test(t, read_of_a_segment_that_is_dropped);
     tcase_add_loop_test(t, read_under_way_at_a_crash, DISK, PLACES);
     tcase_add_test(t, read_of_many_segments_with_few_handles);

@@ -95,6 +95,54 @@ START_TEST(open_twice)
 }
 END_TEST
 
+/* Whatever call is the last one before the crash: it can be done again. */
+START_TEST(formatting_interrupted_at_every_call)
+{
+    uint64_t n;
+    int rc = KL_EIO;
+
+    for (n = 0; rc; n++) {
+        teardown();
+        setup();
+        trace_vfs_cut(&fx.trace, n);
+        rc = store_fixture_open(&fx);
+        store_fixture_crash(&fx);
+        if (rc)
+            ck_assert_int_ne(fx.error.code, 0);
+        trace_vfs_heal(&fx.trace);
+        open_with_log();
+        ck_assert_mem_eq(&kl_store_identity(fx.store)->cluster_id,
+                         &fx.config.format.cluster_id, 16);
+        store_fixture_fill(&fx, subject, 3, 100, 1);
+        store_fixture_settle(&fx);
+        store_fixture_crash(&fx);
+        subject = store_fixture_reopen(&fx, &id);
+        store_fixture_expect(&fx, subject, 0, 3, 100, 1);
+        ck_assert_uint_lt(n, 1000);
+    }
+    ck_assert_uint_gt(n, 40);
+}
+END_TEST
+
+START_TEST(formatting_without_memory)
+{
+    int rc = KL_ENOMEM;
+
+    for (uint64_t n = 1; rc; n++) {
+        teardown();
+        setup();
+        fail_alloc_arm(&fx.alloc, n);
+        rc = store_fixture_open(&fx);
+        fail_alloc_arm(&fx.alloc, 0);
+        store_fixture_crash(&fx);
+        if (rc)
+            ck_assert_int_eq(rc, KL_ENOMEM);
+        ck_assert_int_eq(store_fixture_open(&fx), 0);
+        ck_assert_uint_lt(n, 1000);
+    }
+}
+END_TEST
+
 /* A whole small file of a later version. */
 static void make_newer(const char *path)
 {
@@ -487,6 +535,8 @@ Suite *suite_store_store(void)
     tcase_add_test(t, open_without_create_makes_nothing);
     tcase_add_test(t, open_of_a_folder_with_other_files);
     tcase_add_test(t, open_twice);
+    tcase_add_test(t, formatting_interrupted_at_every_call);
+    tcase_add_test(t, formatting_without_memory);
     tcase_add_loop_test(t, open_of_an_unknown_version, 0, 2);
     tcase_add_test(t, open_of_a_damaged_identity);
     tcase_add_test(t, open_with_the_wal_of_another_store);

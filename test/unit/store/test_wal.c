@@ -288,6 +288,45 @@ START_TEST(seal_after_an_idle_second)
 }
 END_TEST
 
+/* Fills the file up to where less than size is left, the slots passed. */
+static void near_the_end(uint64_t size)
+{
+    while (fx.store->wal.next.offset + size < fx.store->wal.file_size) {
+        store_fixture_fill(&fx, subject, 1, 3000, 1);
+        commit();
+    }
+    kl_store_checkpoint_request(fx.store);
+    store_fixture_settle(&fx);
+}
+
+/* The group after a seal does not fit behind it and goes to the next file: it
+ * and its successors are found all the same. */
+START_TEST(seal_before_a_group_in_the_next_file)
+{
+    struct kl_store_group_header h;
+    struct kl_store_position at;
+    int64_t leo;
+
+    near_the_end(3 * KL_STORE_BLOCK);
+    idle();
+    at = fx.store->wal.next;
+    free(group_at(&at, &h));
+    ck_assert_int_eq(h.kind, KL_STORE_GROUP_SEAL);
+    store_fixture_fill(&fx, subject, 6, 3000, 1);
+    commit();
+    ck_assert_uint_ne(fx.store->wal.next.file, at.file);
+    for (int i = 0; i < _i; i++) {
+        store_fixture_fill(&fx, subject, 1, 3000, 1);
+        commit();
+    }
+    leo = store_fixture_view(subject).durable_leo;
+    store_fixture_crash(&fx);
+    subject = store_fixture_reopen(&fx, &id);
+    ck_assert_int_eq(store_fixture_view(subject).leo, leo);
+    store_fixture_expect(&fx, subject, 0, leo, 3000, 1);
+}
+END_TEST
+
 /* ---- torn ends ------------------------------------------------------------
  */
 
@@ -498,6 +537,59 @@ START_TEST(rot_at_the_end_of_a_file)
 }
 END_TEST
 
+/* The first group of a file is rotten from its header on: the proof is behind
+ * it, in a file that the groups before have not reached. */
+START_TEST(rot_at_the_start_of_a_file)
+{
+    struct kl_store_group_header h;
+    struct kl_store_position before, at;
+    uint64_t hash;
+
+    near_the_end(3 * KL_STORE_BLOCK);
+    before = fx.store->wal.next;
+    store_fixture_fill(&fx, subject, 6, 3000, 1);
+    commit();
+    at = fx.store->wal.next;
+    ck_assert_uint_ne(at.file, before.file);
+    at.offset = 0;
+    free(group_at(&at, &h));
+    store_fixture_fill(&fx, subject, 1, 3000, 1);
+    commit();
+    store_fixture_crash(&fx);
+    spoil(&at, h.size, (uint32_t)_i * 30, FLIP);
+    hash = store_fixture_hash(&fx);
+    ck_assert_int_eq(store_fixture_open(&fx), KL_ECORRUPT);
+    store_fixture_crash(&fx);
+    ck_assert_uint_eq(store_fixture_hash(&fx), hash);
+}
+END_TEST
+
+/* What cannot be read or remembered now is not taken for a torn end. */
+START_TEST(rot_where_the_proof_cannot_be_looked_at)
+{
+    struct kl_store_group_header h;
+    struct kl_store_position at;
+    uint32_t used;
+
+    at = two_groups(&h, &used);
+    store_fixture_fill(&fx, subject, 1, 10, 1);
+    commit();
+    store_fixture_crash(&fx);
+    spoil(&at, h.size, 20, FLIP);
+    for (uint64_t n = 1; n < 30; n++) {
+        if (_i)
+            fail_alloc_arm(&fx.alloc, n);
+        else
+            trace_vfs_fail(&fx.trace, TRACE_VFS_READ, n, KL_EIO);
+        ck_assert_int_ne(store_fixture_open(&fx), 0);
+        store_fixture_crash(&fx);
+    }
+    fail_alloc_arm(&fx.alloc, 0);
+    trace_vfs_heal(&fx.trace);
+    refuse(&at);
+}
+END_TEST
+
 /* ---- failures -------------------------------------------------------------
  */
 
@@ -620,11 +712,14 @@ Suite *suite_store_wal(void)
     tcase_add_test(t, groups_are_not_larger_than_a_file);
     tcase_add_test(t, metadata_entries_are_first);
     tcase_add_test(t, seal_after_an_idle_second);
+    tcase_add_loop_test(t, seal_before_a_group_in_the_next_file, 0, 3);
     tcase_add_loop_test(t, torn_end_is_dropped_whole, ZEROS, FLIP + 1);
     tcase_add_test(t, torn_end_with_the_bytes_of_an_older_lap);
     tcase_add_loop_test(t, rot_before_a_later_group, ZEROS, FLIP + 1);
     tcase_add_loop_test(t, rot_before_a_seal, ZEROS, FLIP + 1);
     tcase_add_loop_test(t, rot_at_the_end_of_a_file, 0, 3);
+    tcase_add_loop_test(t, rot_at_the_start_of_a_file, 0, 6);
+    tcase_add_loop_test(t, rot_where_the_proof_cannot_be_looked_at, 0, 2);
     tcase_add_loop_test(t, failed_group_fails_the_store_for_ever, 0, 2);
     tcase_add_test(t, group_without_memory_is_tried_again);
     tcase_add_test(t, full_ring_is_back_pressure);
