@@ -112,8 +112,10 @@ KL_API int kl_producer_send_bulk(kl_producer *producer, const char *topic,
  * KL_EINVAL for NULL. */
 KL_API int kl_producer_flush(kl_producer *producer, int32_t timeout_ms);
 
-/* Waits until at most half of buffer.memory is in use: what to do after
- * KL_EAGAIN where nothing else is to be waited for. timeout_ms < 0 = no limit.
+/* Waits until at most half of buffer.memory is in use and the record that was
+ * refused last has room: what to do after KL_EAGAIN where nothing else is to be
+ * waited for. Batches are sent without waiting for linger.ms until then.
+ * timeout_ms < 0 = no limit.
  * The thread that owns the node polls it meanwhile. Any thread, not from a
  * callback. KL_ETIMEDOUT, KL_ECLOSED, KL_EREENTRY, KL_EFORK, KL_EINVAL for
  * NULL. */

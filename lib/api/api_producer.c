@@ -230,11 +230,26 @@ static inline int producer_is_settled(const struct kl_producer *p)
            kl_base_list_is_empty(&p->acc.outbox) && p->acc.idle_count == 0;
 }
 
-/* Where memory is used up nothing is to wait for its linger time. */
-static void producer_press(struct kl_producer *p, int code)
+/* Nothing is to wait for its linger time until there is memory again. */
+static void producer_press(struct kl_producer *p)
 {
-    if (code == KL_EAGAIN)
-        kl_pubsub_close_idle(&p->acc);
+    p->pressed = 1;
+    kl_pubsub_close_idle(&p->acc);
+}
+
+/* With the mutex; p->topic is the topic. */
+static inline int producer_append(struct kl_producer *p, int32_t partition,
+                                  const struct kl_batch_input *in,
+                                  int64_t now_ns, void *op, uint32_t slot)
+{
+    int rc = kl_pubsub_accumulate(&p->acc, p->topic, partition, in, now_ns, op,
+                                  slot);
+
+    if (rc == KL_EAGAIN)
+        p->wanted = kl_batch_record_bound(in);
+    if (rc == KL_EAGAIN || (p->pressed && p->acc.idle_count))
+        producer_press(p);
+    return rc;
 }
 
 /* The way of one record from here to its batch. */
@@ -253,9 +268,7 @@ static int producer_accept(struct kl_producer *p, const char *topic,
     if (rc == KL_OK) {
         if (in->timestamp == KL_TIMESTAMP_NOW)
             in->timestamp = producer_now(p);
-        rc = kl_pubsub_accumulate(&p->acc, p->topic, partition, in, now_ns, op,
-                                  KL_PUBSUB_SLOT_NONE);
-        producer_press(p, rc);
+        rc = producer_append(p, partition, in, now_ns, op, KL_PUBSUB_SLOT_NONE);
     }
     if (!producer_is_settled(p))
         wake = kl_api_sender_settle(p);
@@ -399,8 +412,7 @@ static int producer_accept_rows(struct kl_producer *p, const char *topic,
             rc = producer_row(c, *index, &in);
         if (rc != KL_OK)
             return rc;
-        rc = kl_pubsub_accumulate(&p->acc, p->topic, partition, &in, now_ns,
-                                  bulk, (uint32_t)*index);
+        rc = producer_append(p, partition, &in, now_ns, bulk, (uint32_t)*index);
         if (rc != KL_OK)
             return rc;
         ++*index;
@@ -464,7 +476,6 @@ static int producer_send_rows(struct kl_producer *p, const char *topic,
 
     kl_os_mutex_lock(&p->mutex);
     rc = producer_accept_rows(p, topic, partition, c, bulk, accepted);
-    producer_press(p, rc);
     if (bulk && *accepted > 0)
         producer_bulk_sent(p, bulk, c->count, *accepted);
     wake = kl_api_sender_settle(p);
@@ -570,7 +581,7 @@ static int producer_has_room(void *arg)
     int room;
 
     kl_os_mutex_lock(&p->mutex);
-    room = p->acc.memory_used <= p->acc.config.memory_max / 2;
+    room = kl_api_producer_has_room(p);
     kl_os_mutex_unlock(&p->mutex);
     return room;
 }
@@ -586,8 +597,8 @@ int kl_producer_wait(kl_producer *producer, int32_t timeout_ms)
     if (rc != KL_OK && rc != KL_EFAILED)
         return rc;
     kl_os_mutex_lock(&producer->mutex);
-    if (producer->acc.memory_used > producer->acc.config.memory_max / 2)
-        kl_pubsub_close_idle(&producer->acc);
+    if (!kl_api_producer_has_room(producer))
+        producer_press(producer);
     wake = kl_api_sender_settle(producer);
     kl_os_mutex_unlock(&producer->mutex);
     if (wake)

@@ -46,6 +46,8 @@ struct kl_producer
     struct kl_base_list bulks; /* finished by their sender */
     int requested;             /* the request is under way */
     int timed;                 /* the timer is set or is about to be */
+    int pressed;               /* memory is short: nothing lingers */
+    size_t wanted;             /* bytes of the record refused last */
     int failure;               /* since the last flush; as a bulk's code */
     struct kl_base_error error;
     struct kl_runtime_request request;
@@ -63,6 +65,16 @@ struct kl_api_sending
 };
 
 void kl_api_producer_unref(struct kl_producer *p);
+
+/* 1 where kl_producer_wait has nothing to wait for: half of the memory is free,
+ * and as much as the record needs that was refused. With the mutex. */
+static inline int kl_api_producer_has_room(const struct kl_producer *p)
+{
+    uint64_t used = p->acc.memory_used;
+    uint64_t max = p->acc.config.memory_max;
+
+    return used == 0 || (used <= max / 2 && used + p->wanted <= max);
+}
 
 /* All with the mutex held. Builds what was closed (letting go of the mutex
  * meanwhile). 1 where kl_api_sender_wake must be called once it is free. */

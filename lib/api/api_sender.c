@@ -185,6 +185,16 @@ static int64_t sender_now(const struct kl_producer *p)
     return kl_runtime_check(p->node) ? INT64_MAX : kl_runtime_now_ns(p->node);
 }
 
+/* With the mutex. */
+static void sender_release(struct kl_producer *p, struct kl_pubsub_batch *b)
+{
+    kl_pubsub_release(&p->acc, b);
+    if (p->pressed && kl_api_producer_has_room(p)) {
+        p->pressed = 0;
+        p->wanted = 0;
+    }
+}
+
 /* The answer to a batch is known. Owner thread; draining = the caller goes on
  * to send what this lets through. */
 static void sender_finish(struct kl_producer *p, struct kl_pubsub_batch *b,
@@ -195,11 +205,11 @@ static void sender_finish(struct kl_producer *p, struct kl_pubsub_batch *b,
     int wake;
 
     kl_os_mutex_lock(&p->mutex);
-    kl_pubsub_finished(&p->acc, b, now_ns);
+    kl_pubsub_finished(&p->acc, b, p->pressed ? INT64_MAX : now_ns);
     sender_note(p, b, answer->code);
     /* Where nobody waits for an answer, once with the mutex is enough. */
     if (!answers)
-        kl_pubsub_release(&p->acc, b);
+        sender_release(p, b);
     sender_build(p);
     wake = !draining && sender_wants(p);
     kl_os_mutex_unlock(&p->mutex);
@@ -209,7 +219,7 @@ static void sender_finish(struct kl_producer *p, struct kl_pubsub_batch *b,
     if (answers) {
         sender_answer(p, b, answer);
         kl_os_mutex_lock(&p->mutex);
-        kl_pubsub_release(&p->acc, b);
+        sender_release(p, b);
         kl_os_mutex_unlock(&p->mutex);
     }
     kl_runtime_notify(p->node);

@@ -138,6 +138,52 @@ START_TEST(crash_answers_what_lingers)
 }
 END_TEST
 
+/* ---- memory ------------------------------------------------------------ */
+
+static void wait_for_room(void)
+{
+    ck_assert_int_eq(kl_producer_wait(producer, WAIT_MS), 0);
+}
+
+/* A batch that is open behind the one under way, and most of the memory. */
+START_TEST(wait_sends_what_lingers_behind_another)
+{
+    make_producer("buffer.memory", "64k");
+    ck_assert_int_eq(send_code(0, 20000, NULL), 0);
+    ck_assert_int_eq(send_code(0, 50000, NULL), KL_EAGAIN);
+    ck_assert_int_eq(send_code(0, 34000, NULL), 0);
+    ck_assert_int_eq(send_code(0, 20000, NULL), KL_EAGAIN);
+    wait_for_room();
+    ck_assert_int_eq(send_code(0, 20000, NULL), 0);
+    /* There is time again. */
+    ck_assert_int_eq(kl_runtime_poll(f.n, 0), 0);
+    ck_assert_uint_ge(kl_producer_buffered(producer), 20000);
+}
+END_TEST
+
+/* While memory is short a new batch does not wait either. */
+START_TEST(wait_sends_what_came_since)
+{
+    make_producer("buffer.memory", "64k");
+    ck_assert_int_eq(send_code(0, 20000, NULL), 0);
+    ck_assert_int_eq(send_code(0, 50000, NULL), KL_EAGAIN);
+    ck_assert_int_eq(send_code(1, 34000, NULL), 0);
+    wait_for_room();
+    ck_assert_int_eq(send_code(0, 50000, NULL), 0);
+}
+END_TEST
+
+/* Half of the memory is free, but not enough for this record. */
+START_TEST(wait_makes_room_for_a_large_record)
+{
+    make_producer("buffer.memory", "64k");
+    ck_assert_int_eq(send_code(0, 25000, NULL), 0);
+    ck_assert_int_eq(send_code(0, 45000, NULL), KL_EAGAIN);
+    wait_for_room();
+    ck_assert_int_eq(send_code(0, 45000, NULL), 0);
+}
+END_TEST
+
 /* ---- failures ---------------------------------------------------------- */
 
 /* One of two batches is refused at once, the other one may have been written:
@@ -185,6 +231,9 @@ Suite *suite_api_sender(void)
     tcase_add_test(t, stop_sends_what_lingers_behind_another);
     tcase_add_test(t, stop_refuses_more);
     tcase_add_loop_test(t, crash_answers_what_lingers, 0, 2);
+    tcase_add_test(t, wait_sends_what_lingers_behind_another);
+    tcase_add_test(t, wait_sends_what_came_since);
+    tcase_add_test(t, wait_makes_room_for_a_large_record);
     tcase_add_test(t, unknown_is_told_before_refused);
     suite_add_tcase(s, t);
     return s;
