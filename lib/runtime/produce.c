@@ -1,8 +1,8 @@
 /*
  * A batch from its producer to its log: stamped, appended, acknowledged when
  * it is as durable as its topic asks for. A batch that the store has no room
- * for waits, and those of its partition behind it, so that order is kept; how
- * many can wait is bounded by the memory of the producers.
+ * for waits, and all that come after it, so that order is kept and nobody
+ * overtakes; how many can wait is bounded by the memory of the producers.
  */
 #include "runtime/state.h"
 
@@ -67,9 +67,9 @@ void kl_runtime_produce(struct kl_runtime_node *n, struct kl_runtime_produce *p)
     p->begun_ns = n->now_ns;
     if (!r) {
         part = kl_runtime_partition_find(n, &p->topic_id, p->partition);
-        r = !part                                   ? KL_ENOTOPIC
-            : kl_base_list_is_empty(&part->waiting) ? produce_append(n, part, p)
-                                                    : KL_EAGAIN;
+        r = !part                                ? KL_ENOTOPIC
+            : kl_base_list_is_empty(&n->stalled) ? produce_append(n, part, p)
+                                                 : KL_EAGAIN;
     }
     if (r == KL_EAGAIN) {
         kl_base_stat_add(&n->stats.produce_delayed, 1);
@@ -99,29 +99,26 @@ void kl_runtime_produce_durable(struct kl_runtime_node *n,
     }
 }
 
-/* 1 where nothing waits at the partition any more. */
+/* 1 where the partition's next batch found room, or none ever will. */
 static int produce_retry(struct kl_runtime_node *n,
                          struct kl_runtime_partition *part)
 {
-    struct kl_base_list *link;
+    struct kl_base_list *link = kl_base_list_pop(&part->waiting);
+    struct kl_runtime_produce *p = produce_of(link);
+    int r = produce_append(n, part, p);
 
-    while ((link = kl_base_list_first(&part->waiting))) {
-        struct kl_runtime_produce *p = produce_of(link);
-        int r;
-
-        kl_base_list_remove(link);
-        r = produce_append(n, part, p);
-        if (r == KL_EAGAIN) {
-            /* Back to the front. */
-            kl_base_list_push(part->waiting.next, link);
-            return 0;
-        }
-        if (r)
-            produce_finish(n, p, r);
+    if (r == KL_EAGAIN) {
+        /* Back to the front. */
+        kl_base_list_push(part->waiting.next, link);
+        return 0;
     }
+    if (r)
+        produce_finish(n, p, r);
     return 1;
 }
 
+/* The partitions take turns, a batch each. One whose batch is large keeps its
+ * turn until there is room for it. */
 void kl_runtime_produce_room(struct kl_runtime_node *n)
 {
     struct kl_base_list *link;
@@ -130,13 +127,11 @@ void kl_runtime_produce_room(struct kl_runtime_node *n)
         struct kl_runtime_partition *part =
             KL_BASE_CONTAINER(link, struct kl_runtime_partition, stalled);
 
-        if (!produce_retry(n, part)) {
-            /* The others come first next time. */
-            kl_base_list_remove(link);
-            kl_base_list_push(&n->stalled, link);
+        if (!produce_retry(n, part))
             return;
-        }
         kl_base_list_remove(link);
+        if (!kl_base_list_is_empty(&part->waiting))
+            kl_base_list_push(&n->stalled, link);
     }
 }
 

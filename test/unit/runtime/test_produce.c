@@ -120,6 +120,49 @@ START_TEST(produce_waits_for_room)
 }
 END_TEST
 
+static struct node_fixture_produce crowd[3];
+static int order;
+
+static void crowd_done(struct kl_runtime_node *n, struct kl_runtime_produce *p)
+{
+    (void)n;
+    ((struct node_fixture_produce *)p)->done = ++order;
+}
+
+static void crowd_run(struct kl_runtime_node *n, struct kl_runtime_request *r,
+                      int closed)
+{
+    static const size_t sizes[] = {9000, 60000, 9000};
+
+    (void)r;
+    (void)closed;
+    for (int i = 0; i < 3; i++) {
+        struct kl_runtime_produce *p = &crowd[i].base;
+
+        p->topic_id = topic;
+        p->partition = i == 1;
+        p->frame = node_fixture_frame(&f, &topic, p->partition, 1, 1, sizes[i]);
+        p->done = crowd_done;
+        kl_runtime_produce(n, p);
+    }
+}
+
+/* A batch that waits for room is not overtaken by smaller ones of other
+ * partitions, which could go on for ever. */
+START_TEST(produce_does_not_overtake)
+{
+    struct kl_runtime_request r = {.run = crowd_run};
+
+    order = 0;
+    kl_runtime_submit(f.n, &r);
+    node_fixture_until(&f, order == 3);
+    for (int i = 0; i < 3; i++) {
+        ck_assert_int_eq(crowd[i].base.code, 0);
+        ck_assert_int_eq(crowd[i].done, i + 1);
+    }
+}
+END_TEST
+
 static void produce_again(struct kl_runtime_node *n,
                           struct kl_runtime_produce *p)
 {
@@ -186,6 +229,7 @@ Suite *suite_runtime_produce(void)
     tcase_add_test(t, produce_a_frame_of_another_log);
     tcase_add_test(t, produce_too_large);
     tcase_add_test(t, produce_waits_for_room);
+    tcase_add_test(t, produce_does_not_overtake);
     tcase_add_test(t, produce_inside_done);
     tcase_add_test(t, produce_to_a_deleted_topic);
     suite_add_tcase(s, t);
