@@ -52,6 +52,7 @@ struct posix_file
 {
     struct kl_os_file base;
     int fd;
+    pid_t locker; /* the process that locked it; 0 = nobody */
 };
 
 static int posix_fd(struct kl_os_file *file)
@@ -117,6 +118,7 @@ static int posix_open(struct kl_os_vfs *vfs, const char *path, uint32_t flags,
     if (flags & KL_OS_TRUNCATE)
         system_flags |= O_TRUNC;
     file->base.vfs = vfs;
+    file->locker = 0;
     file->fd = posix_fd_open(path, system_flags);
     if (file->fd < 0) {
         int rc = posix_fail(vfs);
@@ -128,11 +130,29 @@ static int posix_open(struct kl_os_vfs *vfs, const char *path, uint32_t flags,
     return 0;
 }
 
+/* A child that was forked shares the lock, which closing leaves to it; so the
+ * process that locked unlocks. */
+static void posix_unlock(struct kl_os_file *file)
+{
+    const struct posix_file *f = (struct posix_file *)file;
+
+    if (f->locker == 0 || f->locker != getpid())
+        return;
+#ifdef F_OFD_SETLK
+    struct flock lock = {.l_type = F_UNLCK, .l_whence = SEEK_SET};
+
+    (void)fcntl(f->fd, F_OFD_SETLK, &lock);
+#else
+    (void)flock(f->fd, LOCK_UN);
+#endif
+}
+
 static int posix_close(struct kl_os_file *file)
 {
     struct kl_os_vfs *vfs = file->vfs;
     int rc = 0;
 
+    posix_unlock(file);
     /* After EINTR the descriptor is gone on Linux: closing it again could hit
      * another thread's file. */
     if (close(posix_fd(file)) && errno != EINTR)
@@ -379,7 +399,10 @@ static int posix_lock(struct kl_os_file *file)
         (void)posix_fail(file->vfs);
         return KL_EBUSY;
     }
-    return rc ? posix_fail(file->vfs) : 0;
+    if (rc)
+        return posix_fail(file->vfs);
+    ((struct posix_file *)file)->locker = getpid();
+    return 0;
 }
 
 static int posix_rename(struct kl_os_vfs *vfs, const char *from, const char *to)

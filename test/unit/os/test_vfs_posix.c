@@ -147,6 +147,46 @@ START_TEST(lock_conflicts_between_processes)
 }
 END_TEST
 
+/* A child keeps the file open, and even closes it; it does not keep the lock,
+ * nor give it up. */
+START_TEST(lock_is_not_inherited)
+{
+    struct kl_os_file *file = create();
+    struct kl_os_file *other;
+    int status = -1;
+    int fds[2];
+    pid_t child;
+    char byte;
+
+    ck_assert_int_eq(vfs->ops->lock(file), 0);
+    ck_assert_int_eq(pipe(fds), 0);
+    for (int closes = 0; closes < 2; closes++) {
+        child = fork();
+        ck_assert_int_ge(child, 0);
+        if (child == 0) {
+            close(fds[1]);
+            if (closes)
+                (void)vfs->ops->close(file);
+            else
+                (void)!read(fds[0], &byte, 1); /* until the parent is done */
+            _exit(0);
+        }
+        if (closes)
+            ck_assert_int_eq(waitpid(child, &status, 0), child);
+        ck_assert_int_eq(vfs->ops->open(vfs, path, KL_OS_WRITE, &other), 0);
+        ck_assert_int_eq(vfs->ops->lock(other), KL_EBUSY);
+        ck_assert_int_eq(vfs->ops->close(other), 0);
+    }
+    ck_assert_int_eq(vfs->ops->close(file), 0);
+    ck_assert_int_eq(vfs->ops->open(vfs, path, KL_OS_WRITE, &other), 0);
+    ck_assert_int_eq(vfs->ops->lock(other), 0);
+    ck_assert_int_eq(vfs->ops->close(other), 0);
+    close(fds[0]);
+    close(fds[1]);
+    ck_assert_int_gt(wait(&status), 0);
+}
+END_TEST
+
 static struct rlimit file_limit;
 
 /* A bound on file sizes ends a write in the middle. */
@@ -263,6 +303,7 @@ Suite *suite_os_vfs_posix(void)
     tcase_add_test(tc, open_above_the_standard_streams);
     tcase_add_test(tc, open_is_not_inherited);
     tcase_add_test(tc, lock_conflicts_between_processes);
+    tcase_add_test(tc, lock_is_not_inherited);
     tcase_add_test(tc, write_that_ends_in_the_middle);
     tcase_add_test(tc, allocate_that_fails_changes_nothing);
     tcase_add_test(tc, write_to_a_full_disk);
