@@ -1,8 +1,10 @@
 /*
  * Administration of topics. Every function begins an operation (op.h) and may
  * be called by any thread; op_out may be NULL. What they return themselves is
- * about the arguments and the client: KL_EINVAL, KL_ECLOSED, KL_EFORK,
- * KL_ENOMEM; the operation says the rest. flags is 0.
+ * about the arguments and the client: KL_EINVAL, KL_ESTATE where the node is
+ * not open yet, KL_ECLOSED, KL_EFORK, KL_ENOMEM; the operation says the rest:
+ * KL_ECLOSED, KL_ENOMEM, for changes also KL_EUNKNOWN, and what is named below.
+ * flags is 0.
  */
 #ifndef KRAFTLOG_ADMIN_H
 #define KRAFTLOG_ADMIN_H
@@ -60,9 +62,9 @@ KL_API int kl_admin_delete_before(kl_client *client, const char *topic,
                                   uint32_t flags, kl_op **op_out);
 
 /* Looks an offset up: spec is KL_OFFSET_BEGIN, KL_OFFSET_END or
- * KL_OFFSET_TIMESTAMP with timestamp_ms since 1970 (the end where no record is
- * that young). kl_op_offset, kl_op_log_start, kl_op_high_watermark give the
- * answers. Operation: KL_ENOTOPIC. */
+ * KL_OFFSET_TIMESTAMP with timestamp_ms since 1970, at least 0 (the end where
+ * no record is that young). kl_op_offset, kl_op_log_start, kl_op_high_watermark
+ * give the answers. Operation: KL_ENOTOPIC. */
 KL_API int kl_admin_list_offset(kl_client *client, const char *topic,
                                 int32_t partition, int64_t spec,
                                 int64_t timestamp_ms, uint32_t flags,

@@ -127,7 +127,8 @@ int kl_admin_list_offset(kl_client *client, const char *topic,
         .timestamp = timestamp_ms,
     };
 
-    if (partition < 0 || spec < KL_OFFSET_TIMESTAMP || spec > KL_OFFSET_END)
+    if (partition < 0 || spec < KL_OFFSET_TIMESTAMP || spec > KL_OFFSET_END ||
+        (spec == KL_OFFSET_TIMESTAMP && timestamp_ms < 0))
         wish.topic = NULL; /* refused below, with *op_out set */
     return admin_begin(client, &wish, flags, op_out);
 }

@@ -54,6 +54,10 @@ START_TEST(misuse)
                      KL_EINVAL);
     ck_assert_int_eq(kl_admin_list_offset(f.client, "t", 0, 5, 0, 0, &op),
                      KL_EINVAL);
+    ck_assert_int_eq(
+        kl_admin_list_offset(f.client, "t", 0, KL_OFFSET_TIMESTAMP, -1, 0, &op),
+        KL_EINVAL);
+    ck_assert_ptr_null(op);
     ck_assert_int_eq(kl_admin_list_offset(f.client, "t", 0, -4, 0, 0, &op),
                      KL_EINVAL);
     ck_assert_int_eq(
