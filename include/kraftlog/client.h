@@ -30,11 +30,13 @@ enum {
 };
 
 /* Gives the handle up; its producers, consumers and operations stay usable.
- * NULL is ignored. Any thread. */
+ * NULL is ignored; a child process after fork leaves the handle alone. Any
+ * thread. */
 KL_API void kl_client_free(kl_client *client);
 
 /* Number of partitions of a topic as far as this client knows. KL_ENOTOPIC,
- * KL_ECLOSED, KL_EINVAL. Any thread. */
+ * KL_ESTATE where the node is not open yet, KL_ECLOSED, KL_EFORK, KL_EINVAL.
+ * Any thread. */
 KL_API int kl_client_partition_count(kl_client *client, const char *topic,
                                      int32_t *count_out);
 

@@ -26,8 +26,8 @@ typedef void (*kl_op_fn)(kl_op *op, void *user);
 /* Waits until the operation is finished, whatever its result; timeout_ms < 0 =
  * without limit, 0 = only looks. The thread that owns the node polls it
  * meanwhile (callbacks may run); where no thread does yet, the caller becomes
- * the owner. Other threads sleep. KL_ETIMEDOUT, KL_ECLOSED, KL_EREENTRY from
- * inside a callback, KL_EFORK in a child process, KL_EINVAL. */
+ * the owner. Other threads sleep. KL_ETIMEDOUT, KL_ECLOSED, KL_EREENTRY where
+ * it would wait inside a callback, KL_EFORK in a child process, KL_EINVAL. */
 KL_API int kl_op_wait(kl_op *op, int32_t timeout_ms);
 
 /* 1 where the operation is finished. */
@@ -45,10 +45,13 @@ KL_API int kl_op_errmsg(const kl_op *op, char *buf, size_t size);
  * finished, also where it is already. Once per operation: KL_ESTATE the second
  * time. A callback that was set is called even if the handle was freed before;
  * then fn must not free it. Where the node is closed already, fn is called
- * inside this function. KL_EINVAL, KL_ENOMEM, KL_EFORK. */
+ * inside this function, or by another thread that is inside a function of a
+ * handle of this node just then; one callback at a time. KL_EINVAL, KL_ENOMEM,
+ * KL_EFORK. */
 KL_API int kl_op_set_callback(kl_op *op, kl_op_fn fn, void *user);
 
-/* Gives the handle up. NULL is ignored. */
+/* Gives the handle up. NULL is ignored; a child process after fork leaves the
+ * handle alone. */
 KL_API void kl_op_free(kl_op *op);
 
 /* ---- results of a send, and of looking up an offset --------------------- */

@@ -90,8 +90,8 @@ KL_API int kl_producer_send_record(kl_producer *producer, const char *topic,
  * operation covers the records that were accepted: it finishes when all of them
  * have, and holds arrays of their partitions and offsets. Where batches of it
  * fail its code is that of the first that did, but KL_EUNKNOWN where that is
- * the code of any. *op_out is NULL where none was accepted. flags must be 0. Any
- * thread. */
+ * the code of any. *op_out is NULL where none was accepted. flags must be 0.
+ * Any thread. */
 KL_API int kl_producer_send_bulk(kl_producer *producer, const char *topic,
                                  int32_t partition, const void *const *keys,
                                  const uint64_t *key_sizes,
@@ -104,31 +104,32 @@ KL_API int kl_producer_send_bulk(kl_producer *producer, const char *topic,
 /* Sends what has been accepted without waiting for linger.ms, and waits until
  * all of it is acknowledged or has failed. timeout_ms < 0 = no limit, 0 = only
  * send. Records that other threads send meanwhile are not waited for. The
- * thread that owns the node polls it meanwhile. Any thread, not from a
- * callback.
+ * thread that owns the node polls it meanwhile. Any thread; from a callback
+ * only where nothing is to be waited for.
  * 0 when every record accepted since the last flush that returned something
  * else than KL_ETIMEDOUT was acknowledged; else the code of the first that
- * failed, but KL_EUNKNOWN where that is the code of any. KL_ETIMEDOUT, KL_ECLOSED, KL_EREENTRY (in a callback), KL_EFORK,
+ * failed, but KL_EUNKNOWN where that is the code of any. KL_ETIMEDOUT,
+ * KL_ECLOSED, KL_EREENTRY where it would wait in a callback, KL_EFORK,
  * KL_EINVAL for NULL. */
 KL_API int kl_producer_flush(kl_producer *producer, int32_t timeout_ms);
 
 /* Waits until at most half of buffer.memory is in use and the record that was
  * refused last has room: what to do after KL_EAGAIN where nothing else is to be
  * waited for. Batches are sent without waiting for linger.ms until then.
- * timeout_ms < 0 = no limit.
- * The thread that owns the node polls it meanwhile. Any thread, not from a
- * callback. KL_ETIMEDOUT, KL_ECLOSED, KL_EREENTRY, KL_EFORK, KL_EINVAL for
- * NULL. */
+ * timeout_ms < 0 = no limit. The thread that owns the node polls it meanwhile.
+ * Any thread; from a callback only where nothing is to be waited for.
+ * KL_ETIMEDOUT, KL_ECLOSED, KL_EREENTRY where it would wait in a callback,
+ * KL_EFORK, KL_EINVAL for NULL. */
 KL_API int kl_producer_wait(kl_producer *producer, int32_t timeout_ms);
 
 /* Bytes of buffer.memory that are in use, for back-pressure by the host; 0 for
- * NULL. Any thread. */
+ * NULL and in a child process. Any thread. */
 KL_API uint64_t kl_producer_buffered(const kl_producer *producer);
 
 /* Copies one line about the last record that was refused (but for KL_EAGAIN) or
  * batch that failed, cut to size and terminated; an empty text where there was
- * none. KL_EINVAL for a NULL producer, a NULL buf or
- * size 0. Any thread. */
+ * none. KL_EINVAL for a NULL producer, a NULL buf or size 0; KL_EFORK. Any
+ * thread. */
 KL_API int kl_producer_errmsg(const kl_producer *producer, char *buf,
                               size_t size);
 

@@ -7,7 +7,8 @@ void kl_client_free(kl_client *client)
 {
     struct kl_runtime_node *node;
 
-    if (!client)
+    /* A child process leaves it alone. */
+    if (!client || kl_runtime_check(client->node) == KL_EFORK)
         return;
     node = client->node;
     kl_base_free(kl_runtime_alloc(node), client, sizeof *client);

@@ -298,6 +298,8 @@ int kl_consumer_errmsg(const kl_consumer *consumer, char *buf, size_t size)
 
     if (!c || !buf || size == 0)
         return KL_EINVAL;
+    if (kl_runtime_check(c->node) == KL_EFORK)
+        return KL_EFORK;
     kl_os_mutex_lock(&c->mutex);
     (void)kl_base_error_copy(&c->error, buf, size);
     kl_os_mutex_unlock(&c->mutex);

@@ -109,6 +109,8 @@ int kl_node_errmsg(const kl_node *node, char *buf, size_t size)
 {
     if (!node || !buf || !size)
         return KL_EINVAL;
+    if (kl_runtime_check(node->core) == KL_EFORK)
+        return KL_EFORK;
     kl_runtime_errmsg(node->core, buf, size);
     return 0;
 }

@@ -79,7 +79,11 @@ int kl_op_set_callback(kl_op *op, kl_op_fn fn, void *user)
 
 void kl_op_free(kl_op *op)
 {
-    kl_runtime_op_unref(kl_api_op_unwrap(op));
+    struct kl_runtime_op *o = kl_api_op_unwrap(op);
+
+    /* In a child process locks, as those of the memory, may be held. */
+    if (o && kl_runtime_check(o->node) != KL_EFORK)
+        kl_runtime_op_unref(o);
 }
 
 /* 0 where the operation is done and has these results. */

@@ -162,6 +162,8 @@ int kl_producer_errmsg(const kl_producer *producer, char *buf, size_t size)
 
     if (!p || !buf || size == 0)
         return KL_EINVAL;
+    if (kl_runtime_check(p->node) == KL_EFORK)
+        return KL_EFORK;
     kl_os_mutex_lock(&p->mutex);
     (void)kl_base_error_copy(&p->error, buf, size);
     kl_os_mutex_unlock(&p->mutex);
@@ -612,7 +614,7 @@ uint64_t kl_producer_buffered(const kl_producer *producer)
     struct kl_producer *p = (struct kl_producer *)producer;
     uint64_t used;
 
-    if (!p)
+    if (!p || kl_runtime_check(p->node) == KL_EFORK)
         return 0;
     kl_os_mutex_lock(&p->mutex);
     used = p->acc.memory_used;

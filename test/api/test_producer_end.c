@@ -217,27 +217,43 @@ END_TEST
 START_TEST(fork_refuses_in_the_child)
 {
     kl_producer *p;
+    kl_consumer *c;
+    char text[64];
+    kl_op *op;
     pid_t pid;
     int status;
 
     help_open(&h, 1);
     help_topic(&h, "t", 1, NULL);
     p = help_producer(&h, NULL);
+    c = help_consumer(&h, NULL);
     ck_assert_int_eq(help_send(p, "t", 0, "a"), 0);
+    ck_assert_int_eq(kl_admin_list_topics(h.client, 0, &op), KL_OK);
+    ck_assert_int_eq(kl_op_wait(op, HELP_WAIT_MS), KL_OK);
     pid = fork();
     ck_assert_int_ge(pid, 0);
     if (pid == 0) {
         int ok = kl_producer_send(p, "t", 0, NULL, 0, "b", 1, 0, 0, NULL) ==
                      KL_EFORK &&
                  kl_producer_flush(p, -1) == KL_EFORK &&
-                 kl_producer_wait(p, -1) == KL_EFORK;
+                 kl_producer_wait(p, -1) == KL_EFORK &&
+                 kl_producer_errmsg(p, text, sizeof text) == KL_EFORK &&
+                 kl_consumer_errmsg(c, text, sizeof text) == KL_EFORK &&
+                 kl_node_errmsg(h.node, text, sizeof text) == KL_EFORK &&
+                 kl_producer_buffered(p) == 0;
 
+        kl_op_free(op);
+        ok = ok && kl_op_done(op); /* still there */
+        kl_client_free(h.client);
+        kl_consumer_free(c);
         kl_producer_free(p);
         _exit(ok ? 0 : 1);
     }
     ck_assert_int_eq(waitpid(pid, &status, 0), pid);
     ck_assert_int_eq(status, 0);
     ck_assert_int_eq(help_send(p, "t", 0, "c"), 1);
+    kl_op_free(op);
+    kl_consumer_free(c);
     kl_producer_free(p);
     help_close(&h);
 }
