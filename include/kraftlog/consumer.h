@@ -39,21 +39,23 @@ KL_API void kl_consumer_free(kl_consumer *consumer);
 
 /* Adds a partition, to be read from offset: at least 0, KL_OFFSET_BEGIN (the
  * first record there is) or KL_OFFSET_END (only records written from now on).
- * Whether the offset is within the log shows when it is polled for. flags must
- * be 0. KL_ENOTOPIC; KL_ESTATE where the partition is assigned already;
- * KL_EINVAL, KL_ENOMEM, KL_ECLOSED, KL_EFORK. */
+ * Whether the offset is within the log shows when it is polled for. Where the
+ * topic is deleted and another one gets its name, the partition stays that of
+ * the old one (KL_ENOTOPIC is polled, also after a seek): unassign and assign
+ * it again. flags must be 0. KL_ENOTOPIC; KL_ESTATE where the partition is
+ * assigned already; KL_EINVAL, KL_ENOMEM, KL_ECLOSED, KL_EFORK. */
 KL_API int kl_consumer_assign(kl_consumer *consumer, const char *topic,
                               int32_t partition, int64_t offset,
                               uint32_t flags);
 
 /* Takes a partition away; events not yet polled are dropped. KL_ENOTOPIC where
- * it is not assigned, KL_EINVAL. */
+ * it is not assigned, KL_EINVAL, KL_ECLOSED, KL_EFORK. */
 KL_API int kl_consumer_unassign(kl_consumer *consumer, const char *topic,
                                 int32_t partition);
 
 /* Goes to another offset, as in kl_consumer_assign; events not yet polled are
  * dropped, and an error that stopped the partition is forgotten. KL_ENOTOPIC
- * where it is not assigned, KL_EINVAL, KL_ECLOSED. */
+ * where it is not assigned, KL_EINVAL, KL_ECLOSED, KL_EFORK. */
 KL_API int kl_consumer_seek(kl_consumer *consumer, const char *topic,
                             int32_t partition, int64_t offset);
 
@@ -64,18 +66,20 @@ KL_API int kl_consumer_seek_timestamp(kl_consumer *consumer, const char *topic,
                                       int32_t partition, int64_t timestamp_ms);
 
 /* Stops giving out events of a partition; its position stays. Pausing twice is
- * fine. KL_ENOTOPIC where it is not assigned, KL_EINVAL. */
+ * fine. KL_ENOTOPIC where it is not assigned, KL_EINVAL, KL_ECLOSED, KL_EFORK.
+ */
 KL_API int kl_consumer_pause(kl_consumer *consumer, const char *topic,
                              int32_t partition);
 
 /* Goes on with a paused partition. KL_ENOTOPIC where it is not assigned,
- * KL_EINVAL. */
+ * KL_EINVAL, KL_ECLOSED, KL_EFORK. */
 KL_API int kl_consumer_resume(kl_consumer *consumer, const char *topic,
                               int32_t partition);
 
 /* The offset behind the last record that was polled. KL_EAGAIN while
  * KL_OFFSET_BEGIN, KL_OFFSET_END or a timestamp has not been looked up yet:
- * poll first. KL_ENOTOPIC where the partition is not assigned, KL_EINVAL. */
+ * poll first. KL_ENOTOPIC where the partition is not assigned, KL_EINVAL,
+ * KL_ECLOSED, KL_EFORK. */
 KL_API int kl_consumer_position(kl_consumer *consumer, const char *topic,
                                 int32_t partition, int64_t *offset_out);
 
@@ -90,14 +94,15 @@ KL_API int kl_consumer_lag(kl_consumer *consumer, const char *topic,
  * The end of a partition is told once per arrival there. After an error its
  * partition stands still until kl_consumer_seek, which may go to the same
  * position to try again. The thread that owns the node polls it meanwhile, also
- * with a timeout of 0. Not from a callback (KL_EREENTRY). KL_EINVAL, KL_ENOMEM
- * (nothing is lost), KL_ECLOSED, KL_EFORK; *event_out is NULL then. */
+ * with a timeout of 0. KL_EREENTRY in a callback where there is no event yet,
+ * KL_EINVAL, KL_ENOMEM (nothing is lost), KL_ECLOSED, KL_EFORK; *event_out is
+ * NULL then. */
 KL_API int kl_consumer_poll(kl_consumer *consumer, int32_t timeout_ms,
                             kl_event **event_out);
 
 /* Copies one line about the last failure of a function of this consumer, cut to
  * size and terminated; an empty text where there was none. KL_EINVAL for a NULL
- * consumer, a NULL buf or size 0. */
+ * consumer, a NULL buf or size 0; KL_EFORK. */
 KL_API int kl_consumer_errmsg(const kl_consumer *consumer, char *buf,
                               size_t size);
 

@@ -72,7 +72,9 @@ KL_API int kl_node_deadline(const kl_node *node, int64_t *ns_out);
 
 /* Refuses new work, finishes what was accepted, writes a clean checkpoint and
  * closes the folder; ends the thread of kl_node_start. Where the program polls,
- * this function polls. Calling it again is harmless, also after KL_ETIMEDOUT
+ * this function polls; in another thread than the owner it becomes the owner as
+ * soon as that is not inside, and stays it after KL_ETIMEDOUT, so that the old
+ * owner gets KL_EOWNER. Calling it again is harmless, also after KL_ETIMEDOUT
  * (timeout_ms < 0 = without limit), when it goes on. KL_EREENTRY from inside a
  * callback, KL_ESTATE before open, KL_EFORK, KL_EIO and others where the last
  * writes failed; the folder is closed all the same. Any thread. */
@@ -81,8 +83,10 @@ KL_API int kl_node_stop(kl_node *node, int32_t timeout_ms);
 /* Gives the node up. Without kl_node_stop it is a crash stop, after which open
  * recovers: nothing acknowledged is lost. What was made from the node stays
  * valid and answers KL_ECLOSED. Not while another thread is inside a function
- * of this node. From inside a callback, and in a child process after fork, it
- * does nothing. NULL is ignored. Any thread. */
+ * of this node; it waits for an owner that is inside kl_op_wait,
+ * kl_consumer_poll or the like, without making it come back. From inside a
+ * callback, and in a child process after fork, it does nothing. NULL is
+ * ignored. Any thread. */
 KL_API void kl_node_free(kl_node *node);
 
 /* KL_NODE_NEW and so on. KL_EINVAL. Any thread. */
@@ -93,12 +97,14 @@ KL_API int kl_node_state(const kl_node *node, int *state_out);
 KL_API int kl_node_id(const kl_node *node, int32_t *id_out);
 
 /* Copies the text of the last failure of open, or of the store, into buf, cut
- * to size and terminated; empty where there was none. KL_EINVAL. Any thread. */
+ * to size and terminated; empty where there was none. KL_EFORK, KL_EINVAL. Any
+ * thread. */
 KL_API int kl_node_errmsg(const kl_node *node, char *buf, size_t size);
 
 /* A client that talks to this node. A handle of its own: free it with
- * kl_client_free, before or after the node. KL_EINVAL, KL_ENOMEM. Any thread.
- */
+ * kl_client_free, before or after the node. It is given whatever the state of
+ * the node, also in a child process; what is made from it says why it does not
+ * work. KL_EINVAL, KL_ENOMEM. Any thread. */
 KL_API int kl_node_client(kl_node *node, kl_client **out);
 
 /* Writes the counters of the node as one JSON object into buf, cut to size and
