@@ -159,6 +159,7 @@ int kl_runtime_logs_apply_delta(struct kl_runtime_node *n)
     struct kl_controller *c = n->metadata.controller;
     size_t count;
     const struct kl_controller_delta *d = kl_controller_delta(c, &count);
+    int result = 0;
 
     for (size_t i = 0; i < count; i++) {
         const struct kl_controller_topic *topic =
@@ -169,14 +170,16 @@ int kl_runtime_logs_apply_delta(struct kl_runtime_node *n)
             r = logs_delete_topic(n, &d[i]);
         else if (topic)
             r = logs_ensure_topic(n, topic);
-        /* A failed store makes no logs; the next open does. */
         if (r && r != KL_EFAILED)
             return r;
+        /* A failed store makes no logs; the next open does. */
+        if (r)
+            result = r;
     }
     for (size_t i = 0; i < count; i++)
         logs_trace(n, &d[i]);
     kl_controller_delta_clear(c);
-    return 0;
+    return result;
 }
 
 int kl_runtime_logs_agree(struct kl_runtime_node *n,

@@ -177,11 +177,13 @@ static int metadata_advance(struct kl_runtime_node *n)
         metadata_finish(n, KL_EUNKNOWN);
         return 1;
     }
-    if (metadata_apply(n)) {
+    r = metadata_apply(n);
+    if (r && r != KL_EFAILED) {
         metadata_retry_later(n);
         return 0;
     }
-    metadata_finish(n, 0);
+    /* It is in the log, but a failed store did not follow. */
+    metadata_finish(n, r ? KL_EUNKNOWN : 0);
     return 1;
 }
 

@@ -318,7 +318,8 @@ int kl_runtime_topic_config_check(const char *key, const char *value,
 void kl_runtime_topic_config(const struct kl_controller_topic *topic,
                              struct kl_base_config *out);
 /* Creates, configures and deletes logs as the image says: all of them, and
- * those that the controller's delta names. May be repeated. */
+ * those that the controller's delta names. May be repeated; but after
+ * KL_EFAILED, of a store that has failed, the delta is done with. */
 int kl_runtime_logs_agree(struct kl_runtime_node *n,
                           struct kl_base_error *error);
 int kl_runtime_logs_apply_delta(struct kl_runtime_node *n);

@@ -3,6 +3,7 @@
  */
 #include "node_fixture.h"
 #include "runtime/state.h"
+#include "trace_vfs.h"
 
 #include <check.h>
 
@@ -125,6 +126,46 @@ START_TEST(lost_metadata_deletes_nothing)
 }
 END_TEST
 
+/* The image has a topic that a failed store cannot follow: it is not found, and
+ * who made it is not told that it is there. */
+START_TEST(failed_store_does_not_follow)
+{
+    struct kl_controller *c;
+    struct kl_controller_create create = {
+        .name = "late", .partition_count = 1, .replication_factor = 1};
+    struct kl_controller_records records;
+    struct node_fixture_produce p;
+    struct kl_base_uuid topic;
+    struct trace_vfs trace;
+    const uint8_t *data;
+    size_t size;
+    size_t pos = 0;
+
+    node_fixture_stop(&f);
+    trace_vfs_init(&trace, f.vfs);
+    f.options.vfs = &trace.base;
+    node_fixture_open(&f);
+    topic = node_fixture_topic(&f, "t", 1, NULL, NULL);
+    trace_vfs_fail_from(&trace, TRACE_VFS_WRITE, 1, KL_EIO);
+    node_fixture_produce(&f, &p, &topic, 0,
+                         node_fixture_frame(&f, &topic, 0, 1, 1, 0));
+    node_fixture_until(&f, kl_store_failure(f.n->store, NULL));
+    c = f.n->metadata.controller;
+    kl_controller_records_init(&records, &f.memory.alloc);
+    ck_assert_int_eq(
+        kl_controller_create_topic(c, &create, &records, NULL, NULL), 0);
+    while (kl_controller_records_next(&records, &pos, &data, &size))
+        ck_assert_int_eq(kl_controller_apply(c, data, size, NULL), 0);
+    ck_assert_int_eq(kl_runtime_logs_apply_delta(f.n), KL_EFAILED);
+    ck_assert_ptr_null(kl_runtime_topic_get(f.n, "late"));
+    ck_assert_int_eq(kl_runtime_logs_apply_delta(f.n), 0);
+    kl_controller_records_deinit(&records);
+    node_fixture_crash(&f);
+    trace_vfs_deinit(&trace);
+    f.options.vfs = f.vfs;
+}
+END_TEST
+
 Suite *suite_runtime_logs(void);
 
 Suite *suite_runtime_logs(void)
@@ -138,6 +179,7 @@ Suite *suite_runtime_logs(void)
     tcase_add_test(t, stray_logs_are_deleted);
     tcase_add_test(t, missing_logs_are_made);
     tcase_add_test(t, lost_metadata_deletes_nothing);
+    tcase_add_test(t, failed_store_does_not_follow);
     suite_add_tcase(s, t);
     return s;
 }
