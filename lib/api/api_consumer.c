@@ -580,12 +580,6 @@ static int consumer_is_ready(void *arg)
     return ready;
 }
 
-static int consumer_never(void *arg)
-{
-    (void)arg;
-    return 0;
-}
-
 /* Takes an event where there is one, and has the next fetches begun. */
 static int consumer_try(struct kl_consumer *c, struct kl_event **out)
 {
@@ -602,7 +596,7 @@ static int consumer_try(struct kl_consumer *c, struct kl_event **out)
     /* Where this thread owns the node it has to begin them itself, so that they
      * are read while the program works on this event. */
     if (*out)
-        (void)kl_runtime_wait(c->node, consumer_never, c, 0);
+        kl_runtime_step(c->node);
     return rc;
 }
 

@@ -232,6 +232,14 @@ int kl_runtime_poll(struct kl_runtime_node *n, int32_t timeout_ms)
     return 0;
 }
 
+void kl_runtime_step(struct kl_runtime_node *n)
+{
+    if (kl_runtime_enter(n))
+        return;
+    (void)kl_runtime_turn(n);
+    kl_runtime_leave(n);
+}
+
 int kl_runtime_fd(const struct kl_runtime_node *n)
 {
     return n->wakeup.fd;

@@ -44,6 +44,9 @@ int64_t kl_runtime_wall_tick_ms(const struct kl_runtime_node *n);
  * From inside a callback: KL_EREENTRY. */
 int kl_runtime_wait(struct kl_runtime_node *n, int (*ready)(void *arg),
                     void *arg, int32_t timeout_ms);
+/* One turn where the calling thread owns the node or nobody does yet; nothing
+ * in other threads and inside a callback. */
+void kl_runtime_step(struct kl_runtime_node *n);
 /* Owner thread: something a waiter may wait for has changed. Cheap; the
  * waiters are woken once at the end of the turn. */
 void kl_runtime_notify(struct kl_runtime_node *n);

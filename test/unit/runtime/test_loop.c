@@ -80,6 +80,25 @@ START_TEST(poll_by_another_thread)
 }
 END_TEST
 
+static void step_main(void *user)
+{
+    (void)user;
+    kl_runtime_step(f.n);
+}
+
+START_TEST(step_of_the_owner_alone)
+{
+    ck_assert_int_eq(kl_runtime_poll(f.n, 0), 0);
+    kl_runtime_submit(f.n, &noted);
+    in_thread(step_main);
+    ck_assert_int_eq(ran, 0);
+    kl_runtime_step(f.n);
+    ck_assert_int_eq(ran, 1);
+    /* The owner is outside again. */
+    ck_assert_int_eq(kl_runtime_poll(f.n, 0), 0);
+}
+END_TEST
+
 START_TEST(poll_makes_the_owner)
 {
     in_thread(poll_main);
@@ -210,6 +229,7 @@ Suite *suite_runtime_loop(void)
 
     tcase_add_checked_fixture(t, setup, teardown);
     tcase_add_test(t, poll_by_another_thread);
+    tcase_add_test(t, step_of_the_owner_alone);
     tcase_add_test(t, poll_makes_the_owner);
     tcase_add_test(t, poll_before_open_and_after_stop);
     tcase_add_test(t, poll_inside_poll);
