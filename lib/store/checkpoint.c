@@ -290,7 +290,7 @@ static int checkpoint_collect_syncs(struct kl_store *s,
             continue;
         c->syncs[c->sync_count].seg = seg;
         c->syncs[c->sync_count].file = seg->writer;
-        c->syncs[c->sync_count++].size = seg->info.size;
+        c->syncs[c->sync_count++].synced = kl_store_segment_sync_begin(seg);
         kl_store_segment_ref(seg);
     }
     return 0;
@@ -331,8 +331,7 @@ static void checkpoint_job_done(struct kl_os_job *job)
         return;
     }
     for (size_t i = 0; i < c->sync_count; i++)
-        if (c->syncs[i].seg->synced_size < c->syncs[i].size)
-            c->syncs[i].seg->synced_size = c->syncs[i].size;
+        kl_store_segment_sync_end(c->syncs[i].seg, &c->syncs[i].synced);
     kl_base_stat_add(&s->stats.segment_syncs, c->sync_count);
     kl_base_stat_add(&s->stats.checkpoints, 1);
     kl_base_stat_add(&s->stats.checkpoint_bytes, c->bytes);

@@ -17,7 +17,7 @@ struct kl_store_checkpoint_sync
 {
     struct kl_store_segment *seg; /* a reference */
     struct kl_os_file *file;
-    uint64_t size;
+    struct kl_store_synced synced;
 };
 
 struct kl_store_checkpoint_folder

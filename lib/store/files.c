@@ -118,6 +118,19 @@ static int segment_is_closable(const struct kl_store_segment *seg)
            seg->next_size == seg->info.size;
 }
 
+struct kl_store_synced
+kl_store_segment_sync_begin(const struct kl_store_segment *seg)
+{
+    return (struct kl_store_synced){seg->info.size, seg->cuts};
+}
+
+void kl_store_segment_sync_end(struct kl_store_segment *seg,
+                               const struct kl_store_synced *synced)
+{
+    if (synced->cuts == seg->cuts && synced->size > seg->synced_size)
+        seg->synced_size = synced->size;
+}
+
 void kl_store_segment_note_index(struct kl_store_segment *seg, uint32_t blocks)
 {
     if (seg->index_blocks == UINT32_MAX)

@@ -70,14 +70,6 @@ void kl_store_flush_distrust(struct kl_store_log *log, int64_t offset)
     log->synced_leo = synced->end;
 }
 
-/* While a truncation of an interval log is on its way, offsets and files do
- * not agree. */
-static int flush_is_possible(const struct kl_store_log *log)
-{
-    return !log->busy && (log->flush == KL_STORE_FLUSH_COMMIT ||
-                          log->applied_truncation == log->truncation);
-}
-
 static void flush_job_run(struct kl_os_job *job)
 {
     struct kl_store_flush_job *f =
@@ -94,6 +86,9 @@ static void flush_job_run(struct kl_os_job *job)
 static void flush_note_synced(struct kl_store_log *log,
                               const struct kl_store_flush_job *f)
 {
+    /* Offsets and files did not agree: it is noted when the cut is done. */
+    if (!f->settled)
+        return;
     if (f->truncation == log->truncation) {
         log->synced_leo = f->end;
         log->synced_active = f->active;
@@ -118,7 +113,7 @@ static void flush_job_done(struct kl_os_job *job)
     }
     for (size_t i = 0; i < f->count; i++) {
         if (f->code == 0)
-            f->segments[i]->synced_size = f->sizes[i];
+            kl_store_segment_sync_end(f->segments[i], &f->synced[i]);
         kl_store_segment_unref(s, f->segments[i]);
     }
     kl_base_stat_add(&s->stats.segment_syncs, f->count);
@@ -132,8 +127,8 @@ static int flush_reserve(struct kl_store *s, size_t count)
     struct kl_store_flush_job *f = &s->flush;
     size_t capacity = f->capacity;
 
-    if (kl_base_reserve(&s->alloc, (void **)&f->sizes, &capacity, count,
-                        sizeof *f->sizes))
+    if (kl_base_reserve(&s->alloc, (void **)&f->synced, &capacity, count,
+                        sizeof *f->synced))
         return KL_ENOMEM;
     /* Both arrays share one capacity: the second must follow the first. */
     if (capacity != f->capacity) {
@@ -142,10 +137,10 @@ static int flush_reserve(struct kl_store *s, size_t count)
                             capacity * sizeof *items);
 
         if (!items) {
-            kl_base_free(&s->alloc, f->sizes, capacity * sizeof *f->sizes);
+            kl_base_free(&s->alloc, f->synced, capacity * sizeof *f->synced);
             kl_base_free(&s->alloc, f->segments,
                          f->capacity * sizeof *f->segments);
-            f->sizes = NULL;
+            f->synced = NULL;
             f->segments = NULL;
             f->capacity = 0;
             return KL_ENOMEM;
@@ -172,13 +167,14 @@ static void flush_log(struct kl_store *s, struct kl_store_log *log)
         if (seg->synced_size >= seg->info.size || !seg->writer)
             continue;
         f->segments[f->count] = seg;
-        f->sizes[f->count++] = seg->info.size;
+        f->synced[f->count++] = kl_store_segment_sync_begin(seg);
         kl_store_segment_ref(seg);
     }
     f->log = log;
     log->refs++;
     f->end = log->durable_leo;
     f->truncation = log->truncation;
+    f->settled = log->applied_truncation == log->truncation;
     f->active.base = -1;
     if (log->files->count > 0) {
         f->active = log->files->items[log->files->count - 1]->info;
@@ -199,8 +195,7 @@ void kl_store_flush_turn(struct kl_store *s)
         return;
     for (l = s->flushes.next; l != &s->flushes; l = l->next) {
         log = KL_BASE_CONTAINER(l, struct kl_store_log, flush_link);
-        if (!flush_is_possible(log) ||
-            (!s->stopping && log->flush_due_ns > s->now_ns))
+        if (log->busy || (!s->stopping && log->flush_due_ns > s->now_ns))
             continue;
         flush_log(s, log);
         return;
@@ -224,7 +219,7 @@ int64_t kl_store_flush_deadline(const struct kl_store *s)
         const struct kl_store_log *log =
             KL_BASE_CONTAINER(l, struct kl_store_log, flush_link);
 
-        if (flush_is_possible(log) && log->flush_due_ns < at)
+        if (!log->busy && log->flush_due_ns < at)
             at = log->flush_due_ns;
     }
     return at;
@@ -235,8 +230,8 @@ void kl_store_flush_deinit(struct kl_store *s)
     struct kl_store_flush_job *f = &s->flush;
 
     kl_base_free(&s->alloc, f->segments, f->capacity * sizeof *f->segments);
-    kl_base_free(&s->alloc, f->sizes, f->capacity * sizeof *f->sizes);
+    kl_base_free(&s->alloc, f->synced, f->capacity * sizeof *f->synced);
     f->segments = NULL;
-    f->sizes = NULL;
+    f->synced = NULL;
     f->capacity = 0;
 }

@@ -57,6 +57,7 @@ struct kl_store_segment
     uint64_t next_size;
     int64_t next_max_timestamp;
     uint64_t synced_size;
+    uint32_t cuts; /* a sync begun before a cut says nothing after it */
     struct kl_os_file *writer; /* segment lane while log->busy, else owner */
     struct kl_os_file *index_writer; /* the same */
     struct kl_os_file *reader;       /* read lane while refs > 0 */
@@ -184,17 +185,25 @@ struct kl_store_tidy
     uint8_t busy;
 };
 
+/* What a sync that begins now makes durable of a segment. */
+struct kl_store_synced
+{
+    uint64_t size;
+    uint32_t cuts;
+};
+
 /* Syncing interval logs: one job of the clean-up lane at a time. */
 struct kl_store_flush_job
 {
     struct kl_os_job job;
     struct kl_store_log *log;
     struct kl_store_segment **segments; /* references */
-    uint64_t *sizes;
+    struct kl_store_synced *synced;     /* what the sync of each will show */
     size_t count;
     size_t capacity;
     int64_t end;
     uint32_t truncation;
+    int settled; /* no truncation was on its way when it began */
     struct kl_store_segment_info active;
     int code;
     uint8_t busy;
@@ -330,6 +339,10 @@ ptrdiff_t kl_store_files_find(const struct kl_store_log *log, int64_t offset);
 void kl_store_segment_ref(struct kl_store_segment *seg);
 /* With the last reference the handles are counted, or the segment is freed. */
 void kl_store_segment_unref(struct kl_store *s, struct kl_store_segment *seg);
+struct kl_store_synced
+kl_store_segment_sync_begin(const struct kl_store_segment *seg);
+void kl_store_segment_sync_end(struct kl_store_segment *seg,
+                               const struct kl_store_synced *synced);
 /* A job has looked how many index blocks there are. */
 void kl_store_segment_note_index(struct kl_store_segment *seg, uint32_t blocks);
 /* Closes all handles that nobody needs. */

@@ -428,6 +428,7 @@ static void write_step_done(struct kl_store *s, struct kl_store_step *step)
         seg->info.end = seg->next_end = step->offset;
         seg->info.size = seg->next_size = step->position;
         seg->index_blocks = seg->next_index_blocks = step->blocks;
+        seg->cuts++;
         seg->synced_size = 0; /* the new length is not on the medium */
         break;
     case KL_STORE_STEP_MANIFEST:
