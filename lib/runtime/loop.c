@@ -65,13 +65,13 @@ int kl_runtime_enter(struct kl_runtime_node *n)
 {
     uint64_t self = kl_os_thread_self();
     uint64_t owner = 0;
-    int outside = 0;
+    uint64_t inside = 0;
 
     if (!atomic_compare_exchange_strong(&n->owner, &owner, self) &&
         owner != self)
         return KL_EOWNER;
-    if (!atomic_compare_exchange_strong(&n->inside, &outside, 1))
-        return atomic_load(&n->owner) == self ? KL_EREENTRY : KL_EOWNER;
+    if (!atomic_compare_exchange_strong(&n->inside, &inside, self))
+        return inside == self ? KL_EREENTRY : KL_EOWNER;
     /* kl_node_stop in another thread may have come in between. */
     if (atomic_load(&n->owner) != self) {
         kl_runtime_outside(n);
@@ -273,6 +273,7 @@ static void loop_thread(void *user)
     struct kl_runtime_node *n = user;
 
     atomic_store(&n->owner, kl_os_thread_self());
+    atomic_store(&n->inside, kl_os_thread_self());
     kl_base_panic_enter(&n->panic);
     while (!atomic_load(&n->closed)) {
         if (atomic_load(&n->crash_wanted))
@@ -291,12 +292,12 @@ static int loop_claim(struct kl_runtime_node *n)
 {
     uint64_t nobody = 0;
     uint64_t library = KL_RUNTIME_OWNER_LIBRARY;
-    int outside = 0;
+    uint64_t outside = 0;
 
     if (kl_runtime_check(n) ||
         !atomic_compare_exchange_strong(&n->owner, &nobody, library))
         return KL_ESTATE;
-    if (atomic_compare_exchange_strong(&n->inside, &outside, 1)) {
+    if (atomic_compare_exchange_strong(&n->inside, &outside, library)) {
         if (!kl_runtime_check(n))
             return 0;
         kl_runtime_outside(n);

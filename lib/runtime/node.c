@@ -322,13 +322,14 @@ int kl_runtime_open(struct kl_runtime_node *n, const char *dir, uint32_t flags)
 {
     int64_t begun_ns = kl_runtime_now_ns(n);
     struct kl_base_error error = {0};
-    int outside = 0;
+    uint64_t outside = 0;
     int r;
 
     if (kl_os_fork_guard_is_child(&n->fork))
         return KL_EFORK;
     if (atomic_load(&n->state) != KL_NODE_NEW ||
-        !atomic_compare_exchange_strong(&n->inside, &outside, 1))
+        !atomic_compare_exchange_strong(&n->inside, &outside,
+                                        kl_os_thread_self()))
         return KL_ESTATE;
     kl_base_panic_enter(&n->panic);
     r = node_open_store(n, dir, flags, &error);

@@ -117,9 +117,9 @@ struct kl_runtime_node
     atomic_int closed; /* no owner will come any more */
     atomic_int stop_wanted;
     atomic_int crash_wanted;
-    atomic_uint_least64_t owner; /* thread, 0 = nobody yet */
-    atomic_int inside;           /* somebody is the owner right now */
-    atomic_int inside_wanted;    /* somebody waits, or has, for it to be 0 */
+    atomic_uint_least64_t owner;  /* thread, 0 = nobody yet */
+    atomic_uint_least64_t inside; /* the thread that is the owner right now */
+    atomic_int inside_wanted;     /* somebody waits, or has, for it to be 0 */
     struct kl_os_thread thread;
     enum kl_runtime_thread_state thread_state; /* under mutex */
     int taken_over; /* stop runs in a thread that was not the owner */

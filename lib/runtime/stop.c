@@ -63,10 +63,10 @@ static int stop_take_over(struct kl_runtime_node *n, int64_t until_ns)
 
     atomic_store(&n->inside_wanted, 1);
     for (;;) {
-        int outside = 0;
+        uint64_t outside = 0;
         int r;
 
-        if (atomic_compare_exchange_strong(&n->inside, &outside, 1))
+        if (atomic_compare_exchange_strong(&n->inside, &outside, self))
             break;
         r = kl_runtime_wait_asleep(n, stop_is_free, n, until_ns);
         if (r)
@@ -125,8 +125,7 @@ static int stop_polled(struct kl_runtime_node *n, int64_t until_ns)
 /* 1 where the caller is inside the node already: in a callback. */
 static int stop_is_inside(const struct kl_runtime_node *n)
 {
-    return atomic_load(&n->inside) &&
-           atomic_load(&n->owner) == kl_os_thread_self();
+    return atomic_load(&n->inside) == kl_os_thread_self();
 }
 
 int kl_runtime_stop(struct kl_runtime_node *n, int32_t timeout_ms)
