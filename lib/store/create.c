@@ -172,16 +172,24 @@ static int create_identity(struct kl_store *s, struct kl_base_error *error)
     return rc ? create_error(s, error, rc, path) : 0;
 }
 
-int kl_store_format(struct kl_store *s, struct kl_base_error *error)
+int kl_store_format_check(struct kl_store *s, struct kl_base_error *error)
 {
-    uint64_t ring;
     int rc = s->vfs->ops->list(s->vfs, s->path, create_is_known, NULL);
 
     if (rc == KL_EEXIST)
         return kl_base_error_set(error, KL_EFOREIGN,
                                  "%s is neither a store nor empty", s->path);
-    if (rc == 0)
-        rc = create_ring_size(s, &ring);
+    return rc ? create_error(s, error, rc, s->path) : 0;
+}
+
+int kl_store_format(struct kl_store *s, struct kl_base_error *error)
+{
+    uint64_t ring;
+    int rc = kl_store_format_check(s, error);
+
+    if (rc)
+        return rc;
+    rc = create_ring_size(s, &ring);
     if (rc)
         return create_error(s, error, rc, s->path);
     rc = create_folders(s, error);

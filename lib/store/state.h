@@ -516,6 +516,8 @@ int kl_store_load_manifest(struct kl_store_log *log,
 
 /* ---- create.c, recover.c, replay.c, interval.c ------------------------- */
 
+/* KL_EFOREIGN where the folder holds what is not a store's. */
+int kl_store_format_check(struct kl_store *s, struct kl_base_error *error);
 /* Makes the files of an empty store. Blocking, as everything here. */
 int kl_store_format(struct kl_store *s, struct kl_base_error *error);
 int kl_store_recover(struct kl_store *s, struct kl_base_error *error);

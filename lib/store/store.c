@@ -251,24 +251,43 @@ int kl_store_is_stopped(const struct kl_store *s)
 
 /* ---- open -------------------------------------------------------------- */
 
+/* Makes the folder where it is absent, and its name durable. */
+static int store_make_folder(struct kl_store *s)
+{
+    const struct kl_os_vfs_ops *ops = s->vfs->ops;
+    char parent[KL_STORE_PATH_MAX];
+    size_t length = strlen(s->path);
+    int rc = ops->mkdir(s->vfs, s->path);
+
+    if (rc)
+        return rc == KL_EEXIST ? 0 : rc;
+    while (length > 0 && s->path[length - 1] != '/')
+        length--;
+    memcpy(parent, s->path, length);
+    memcpy(parent + length, ".", 2);
+    return ops->sync_dir(s->vfs, parent);
+}
+
 static int store_lock(struct kl_store *s, uint32_t flags,
                       struct kl_base_error *error)
 {
     const struct kl_os_vfs_ops *ops = s->vfs->ops;
     char path[KL_STORE_PATH_MAX];
-    int rc;
+    int create = (flags & KL_STORE_OPEN_CREATE) != 0;
+    int rc = create ? store_make_folder(s) : 0;
 
-    if (flags & KL_STORE_OPEN_CREATE) {
-        rc = ops->mkdir(s->vfs, s->path);
-        if (rc && rc != KL_EEXIST)
-            return kl_base_error_set(error, rc, "cannot create folder %s: %s",
-                                     s->path, kl_store_why(rc));
-    }
+    if (rc)
+        return kl_base_error_set(error, rc, "cannot create folder %s: %s",
+                                 s->path, kl_store_why(rc));
     kl_store_path(s, "lock", path);
-    rc = ops->open(s->vfs, path,
-                   KL_OS_WRITE |
-                       (flags & KL_STORE_OPEN_CREATE ? KL_OS_CREATE : 0),
-                   &s->lock);
+    rc = ops->open(s->vfs, path, KL_OS_WRITE, &s->lock);
+    if (rc == KL_ENOENT && create) {
+        /* A foreign folder is left as it is. */
+        rc = kl_store_format_check(s, error);
+        if (rc)
+            return rc;
+        rc = ops->open(s->vfs, path, KL_OS_WRITE | KL_OS_CREATE, &s->lock);
+    }
     if (rc == KL_ENOENT)
         return kl_base_error_set(error, KL_ENOSTORE, "no store in %s", s->path);
     if (rc)
