@@ -1,0 +1,73 @@
+/*
+ * What the logs of a store may be after a crash: each log is what its changes
+ * up to some point had made of it, that point not before the last change that
+ * had been reported as durable.
+ */
+#ifndef TEST_SWEEP_MODEL_H
+#define TEST_SWEEP_MODEL_H
+
+#include "store_fixture.h"
+
+enum { MODEL_LOGS = 4, MODEL_CHANGES = 400, MODEL_FRAMES = 400 };
+
+enum model_type {
+    MODEL_CREATE,
+    MODEL_APPEND,
+    MODEL_TRUNCATE,
+    MODEL_START,
+    MODEL_EPOCH,
+    MODEL_DELETE
+};
+
+struct model_change
+{
+    enum model_type type;
+    uint64_t sequence; /* over all logs: the order in the WAL */
+    int64_t offset;    /* APPEND: the end */
+    int32_t epoch;
+    uint32_t truncation; /* the log's count after it */
+    uint64_t hash;       /* of an APPEND's records */
+};
+
+struct model_log
+{
+    struct kl_store_id id;
+    enum kl_store_flush flush;
+    struct kl_store_log *handle; /* NULL = none, or the store is closed */
+    struct model_change changes[MODEL_CHANGES];
+    int count;
+    int64_t start;    /* the last one that is known */
+    int64_t synced;   /* interval logs: must be there after a power cut */
+    int64_t written;  /* interval logs: must be there after a kill */
+    int matched;      /* changes that the last check has found */
+    int64_t seen_leo; /* and what it has seen */
+    int64_t seen_start;
+};
+
+struct model
+{
+    struct model_log logs[MODEL_LOGS];
+    uint64_t sequence;
+    uint64_t durable; /* all changes up to this sequence are durable */
+    int is_formatted;
+    int32_t epoch;
+};
+
+struct model_change *model_add(struct model *m, struct model_log *log,
+                               enum model_type type, int64_t offset);
+uint64_t model_hash(uint64_t tag, int count, uint32_t value_size);
+/* Takes from the open store what it reports as durable, and starts that
+ * retention has moved. */
+void model_note(struct model *m);
+/* Everything is durable: after a clean stop. */
+void model_note_all(struct model *m);
+void model_forget_handles(struct model *m);
+/* Whether the store in the fixture may be what a crash has left: 1, or 0 and
+ * why not. Sets handles and what was matched. was_killed: nothing cached was
+ * lost. */
+int model_check(struct model *m, struct store_fixture *f, int was_killed,
+                char *why, size_t why_size);
+/* What the last check has seen is what must be there from now on. */
+void model_settle(struct model *m);
+
+#endif
