@@ -75,7 +75,7 @@ static void content_epoch(struct model_content *c, int32_t epoch)
 
 static void content_truncate(struct model_content *c, int64_t offset)
 {
-    while (c->frame_count > 0 && c->frames[c->frame_count - 1].base >= offset)
+    while (c->frame_count > 0 && c->frames[c->frame_count - 1].end > offset)
         c->frame_count--;
     while (c->epoch_count > 0 && c->epochs[c->epoch_count - 1].start >= offset)
         c->epoch_count--;
