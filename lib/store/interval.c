@@ -15,6 +15,7 @@ struct interval_walk
     struct kl_store_segment_info last; /* where the walk ended */
     uint32_t kept;                     /* segments up to and with last */
     int changed;                       /* something is not as the slot says */
+    int accepted; /* the segment walked last is one of the log */
     int64_t cut;
     int rc;
 };
@@ -94,6 +95,7 @@ static int interval_file(struct interval_walk *w,
     if (rc)
         return rc;
     w->last = *info;
+    w->accepted = 1;
     interval_times(w, from);
     scan->limit = info->end >= 0 && info->size < size ? info->size : size;
     rc = kl_store_scan_run(scan, interval_visit, w);
@@ -103,10 +105,11 @@ static int interval_file(struct interval_walk *w,
     w->last.size = scan->position;
     if (info->end < 0 && scan->position > from)
         w->last.last_ms = w->log->store->wall_ms; /* not known any more */
-    if (info->end >= 0 && info->end == scan->offset)
-        rc = 1;
-    else if (scan->position < size)
+    /* Also behind a stated end: the segment may become the open one again. */
+    if (scan->position < size)
         rc = ops->truncate(scan->file, scan->position);
+    if (rc == 0 && info->end >= 0 && info->end == scan->offset)
+        rc = 1;
     if (rc >= 0 && (scan->position > from || scan->position < size) &&
         ops->sync(scan->file))
         rc = KL_EIO;
@@ -140,6 +143,23 @@ static int interval_segment(struct interval_walk *w,
     return rc;
 }
 
+/* The log ends with the last segment that is kept; where that one was not
+ * walked, it is now, for it goes on as the open one. */
+static int interval_fall_back(struct interval_walk *w)
+{
+    const struct kl_store_segment_info *last;
+    int rc;
+
+    if (w->kept == 0 || w->last.base == w->manifest.segments[w->kept - 1].base)
+        return 0;
+    last = &w->manifest.segments[w->kept - 1];
+    w->accepted = 0;
+    rc = interval_segment(w, last, KL_STORE_BLOCK, last->base);
+    if (rc >= 0 && !w->accepted)
+        rc = KL_ECORRUPT;
+    return rc < 0 ? rc : 0;
+}
+
 /* From the synced end through all later segments of the manifest. */
 static int interval_segments(struct interval_walk *w)
 {
@@ -158,21 +178,23 @@ static int interval_segments(struct interval_walk *w)
             w->kept = i + 1;
             continue;
         }
-        /* The first one may follow on what was deleted meanwhile; any other
-         * gap ends the log. */
-        if (!is_synced && i == 0)
+        /* It may follow on what was deleted meanwhile; any other gap ends the
+         * log. */
+        if (!is_synced &&
+            (i == 0 || (info->base > expected && info->base <= log->start)))
             expected = info->base;
         if (!is_synced && info->base != expected)
             break;
+        w->accepted = 0;
         rc = interval_segment(
             w, info, is_synced ? log->synced_active.size : KL_STORE_BLOCK,
             expected);
-        if (rc >= 0 && w->last.base == info->base) {
+        if (rc >= 0 && w->accepted) {
             w->kept = i + 1;
             expected = w->last.end;
         }
     }
-    return rc < 0 ? rc : 0;
+    return rc < 0 ? rc : interval_fall_back(w);
 }
 
 /* The manifest of what was kept; the last segment is open again. */

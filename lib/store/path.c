@@ -128,6 +128,11 @@ int kl_store_file_replace(struct kl_os_vfs *vfs, const char *path,
     if (buf->error)
         return buf->error;
     path_text(path_text(aside, end, path), end, ".new");
+    /* A crash in a rename may leave both names to one file: emptying the one
+     * that is aside would empty the other. */
+    rc = vfs->ops->unlink(vfs, aside);
+    if (rc && rc != KL_ENOENT)
+        return rc;
     rc = vfs->ops->open(vfs, aside, KL_OS_WRITE | KL_OS_CREATE | KL_OS_TRUNCATE,
                         &file);
     if (rc)

@@ -48,6 +48,7 @@ static void sweep_once(struct sweep *s)
     store_fixture_init(f);
     f->memory->ops->free(f->memory);
     s->disk = sim_disk_new(0);
+    s->disk->has_split_renames = 1;
     f->memory = f->trace.inner = &s->disk->base;
     f->config.retention_check_ms = 20;
     for (int i = 0; i < MODEL_LOGS; i++)

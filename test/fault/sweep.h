@@ -22,7 +22,6 @@ struct sweep_scenario
     uint64_t seed;       /* of what it does */
     int64_t flush_bytes; /* of interval logs */
     int64_t retention_bytes;
-    int is_by_hand; /* only with KL_SWEEP_ALL in the environment */
     /* A planted bug, see sim_disk.h. */
     enum sim_disk_call lie_call;
     const char *lie_part;

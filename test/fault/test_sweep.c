@@ -206,20 +206,10 @@ static const struct sweep_scenario scenarios[] = {
     {.name = "delete", .run = scenario_delete, .flush_bytes = 1500},
     {.name = "retention", .run = scenario_retention, .retention_bytes = 20000},
     {.name = "lap", .run = scenario_lap},
-    {.name = "interval",
-     .is_by_hand = 1,
-     .run = scenario_interval,
-     .flush_bytes = 4000},
-    {.name = "interval unsynced",
-     .is_by_hand = 1,
-     .run = scenario_interval,
-     .seed = 2},
+    {.name = "interval", .run = scenario_interval, .flush_bytes = 4000},
+    {.name = "interval unsynced", .run = scenario_interval, .seed = 2},
     {.name = "stop", .run = scenario_stop, .flush_bytes = 2000},
-    {.name = "mixed 1",
-     .is_by_hand = 1,
-     .run = scenario_mixed,
-     .seed = 1,
-     .flush_bytes = 3000},
+    {.name = "mixed 1", .run = scenario_mixed, .seed = 1, .flush_bytes = 3000},
     {.name = "mixed 2", .run = scenario_mixed, .seed = 2, .flush_bytes = 9000},
     {.name = "mixed 3", .run = scenario_mixed, .seed = 3},
 };
@@ -232,8 +222,6 @@ START_TEST(store_survives_every_cut)
     struct sweep_scenario scenario = scenarios[_i];
     const char *more = getenv("KL_SWEEP_SEED"); /* other runs by hand */
 
-    if (scenario.is_by_hand && !getenv("KL_SWEEP_ALL"))
-        return;
     scenario.points_max = SWEEP_POINTS;
     if (more)
         scenario.seed += strtoull(more, NULL, 10);
