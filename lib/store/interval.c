@@ -154,6 +154,7 @@ static int interval_fall_back(struct interval_walk *w)
         return 0;
     last = &w->manifest.segments[w->kept - 1];
     w->accepted = 0;
+    kl_batch_epochs_truncate(&w->log->epochs, last->base);
     rc = interval_segment(w, last, KL_STORE_BLOCK, last->base);
     if (rc >= 0 && !w->accepted)
         rc = KL_ECORRUPT;
