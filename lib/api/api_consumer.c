@@ -296,14 +296,9 @@ int kl_consumer_errmsg(const kl_consumer *consumer, char *buf, size_t size)
 {
     struct kl_consumer *c = (struct kl_consumer *)consumer;
 
-    if (!c || !buf || size == 0)
+    if (!c)
         return KL_EINVAL;
-    if (kl_runtime_check(c->node) == KL_EFORK)
-        return KL_EFORK;
-    kl_os_mutex_lock(&c->mutex);
-    (void)kl_base_error_copy(&c->error, buf, size);
-    kl_os_mutex_unlock(&c->mutex);
-    return KL_OK;
+    return kl_api_error_text(c->node, &c->mutex, &c->error, buf, size);
 }
 
 /* ---- assigning and seeking --------------------------------------------- */

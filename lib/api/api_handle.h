@@ -6,6 +6,7 @@
 
 #include "base/config.h"
 #include "base/error.h"
+#include "os/thread.h"
 #include "runtime/runtime.h"
 
 #include <kraftlog/client.h>
@@ -34,6 +35,13 @@ struct kl_client
  * length goes to size_out, which may be NULL. */
 void kl_api_text_copy(const char *text, size_t text_size, char *buf,
                       size_t size, size_t *size_out);
+
+/* The text of a handle's last failure, under the handle's mutex; a child that
+ * was forked must not take it. */
+int kl_api_error_text(const struct kl_runtime_node *node,
+                      struct kl_os_mutex *mutex,
+                      const struct kl_base_error *error, char *buf,
+                      size_t size);
 
 /* Values of a configuration, all defaults for NULL. */
 static inline const struct kl_base_config *

@@ -160,14 +160,9 @@ int kl_producer_errmsg(const kl_producer *producer, char *buf, size_t size)
 {
     struct kl_producer *p = (struct kl_producer *)producer;
 
-    if (!p || !buf || size == 0)
+    if (!p)
         return KL_EINVAL;
-    if (kl_runtime_check(p->node) == KL_EFORK)
-        return KL_EFORK;
-    kl_os_mutex_lock(&p->mutex);
-    (void)kl_base_error_copy(&p->error, buf, size);
-    kl_os_mutex_unlock(&p->mutex);
-    return KL_OK;
+    return kl_api_error_text(p->node, &p->mutex, &p->error, buf, size);
 }
 
 /* ---- accepting records ------------------------------------------------- */
