@@ -183,7 +183,10 @@ def read_log(folder, name):
 
 
 def read_group(data, at, directory):
-    """The group at a position, or None where there is none of this store."""
+    """The group at a position, or None where there is none of this store.
+
+    A process killed while it writes leaves a head whose body is not all there;
+    such a group is returned without types."""
     names = "magic version kind checksum directory sequence lap previous salt "
     names += "count size body reserved"
     g = dict(zip(names.split(),
@@ -194,7 +197,17 @@ def read_group(data, at, directory):
     if xxh3(data[at + 16:first], u64(data, at)) != g["checksum"]:
         return None
     expect(g["version"] == 1 and g["reserved"] == 0, "group: fields")
-    types, body = [], first
+    g["types"], g["torn"] = [], None
+    try:
+        g["types"] = read_entries(data, at, g)
+    except Difference as torn:
+        g["torn"] = torn
+    return g
+
+
+def read_entries(data, at, g):
+    types, body = [], at + 72 + 64 * g["count"]
+    first = body
     for i in range(g["count"]):
         (kind, flags, r0, _, instance, offset, end, epoch, size, topic,
          partition, r1) = struct.unpack_from("<BBHIQqqiI16siI", data,
@@ -212,8 +225,7 @@ def read_group(data, at, directory):
     expect(body - first == g["body"] and not any(data[body:at + g["size"]]),
            "group: body and padding")
     expect(g["kind"] == 1 or (g["size"] == BLOCK and not types), "seal")
-    g["types"] = types
-    return g
+    return types
 
 
 def read_ring(folder, directory, slot):
@@ -225,6 +237,11 @@ def read_ring(folder, directory, slot):
             g = read_group(data, at, directory)
             if g:
                 groups.append(g)
+    followed = {g["previous"] for g in groups}
+    for g in groups:  # a torn group was the last, and never acknowledged
+        if g["torn"] and g["checksum"] in followed:
+            raise g["torn"]
+    groups = [g for g in groups if not g["torn"]]
     groups.sort(key=lambda g: (g["sequence"], g["kind"]))
     for a, b in zip(groups, groups[1:]):
         if a["kind"] == 1 and b["sequence"] == a["sequence"] + 1:
