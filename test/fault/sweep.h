@@ -7,21 +7,15 @@
 #ifndef TEST_SWEEP_H
 #define TEST_SWEEP_H
 
-#include "base/rng.h"
 #include "sim_disk.h"
-#include "sweep_model.h"
+#include "work.h"
 
 struct sweep;
 
 struct sweep_scenario
 {
-    const char *name;
-    void (*run)(struct sweep *s);
-    int points_max;      /* more calls than this: every k-th */
-    int is_format;       /* the first opening is swept as well */
-    uint64_t seed;       /* of what it does */
-    int64_t flush_bytes; /* of interval logs */
-    int64_t retention_bytes;
+    struct work_scenario work;
+    int points_max; /* more calls than this: every k-th */
     /* A planted bug, see sim_disk.h. */
     enum sim_disk_call lie_call;
     const char *lie_part;
@@ -29,13 +23,10 @@ struct sweep_scenario
 
 struct sweep
 {
+    struct work w; /* first: its hook finds the sweep */
     const struct sweep_scenario *scenario;
-    struct store_fixture f;
     struct sim_disk *disk;
-    struct model model;
-    struct kl_base_rng rng;      /* of the images */
-    struct kl_base_rng work_rng; /* of the scenario */
-    uint64_t tags;
+    struct kl_base_rng rng; /* of the images */
     int is_counting;
     int stride;
     int points;
@@ -51,22 +42,6 @@ struct sweep
 
 /* Runs a scenario twice: counting, then cutting. Fails nothing. */
 void sweep_run(struct sweep *s, const struct sweep_scenario *scenario);
-
-/* ---- for scenarios ------------------------------------------------------- */
-
-void sweep_open(struct sweep *s);
-void sweep_stop(struct sweep *s);
-void sweep_turn(struct sweep *s, int count);
-void sweep_create(struct sweep *s, int log, enum kl_store_flush flush,
-                  uint64_t segment_bytes);
-/* 0 where the store has too much to do. */
-int sweep_append(struct sweep *s, int log, int count, uint32_t value_size);
-/* Cuts off that many frames, or what there is. */
-void sweep_truncate(struct sweep *s, int log, int frames);
-void sweep_epoch(struct sweep *s, int log);
-void sweep_start(struct sweep *s, int log, int64_t start);
-void sweep_delete(struct sweep *s, int log);
-uint64_t sweep_random(struct sweep *s, uint64_t below);
 
 /* ---- images -------------------------------------------------------------- */
 

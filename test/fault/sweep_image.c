@@ -35,8 +35,8 @@ static void image_failed(struct image *im, const char *what)
 
     snprintf(text, sizeof text,
              "%s, point %d (%s %s), %s: fate %s %llu, depth %d: %s: %s",
-             s->scenario->name, s->points, sim_disk_call_name(s->call), s->path,
-             im->origin, sim_fate_name(im->choice.fate),
+             s->scenario->work.name, s->points, sim_disk_call_name(s->call),
+             s->path, im->origin, sim_fate_name(im->choice.fate),
              (unsigned long long)im->choice.number, im->depth, what, im->why);
     if (s->failures++ == 0)
         memcpy(s->first, text, sizeof text);
@@ -93,7 +93,7 @@ static void image_append(struct image *im, struct store_fixture *f,
     for (int i = 0; i < MODEL_LOGS; i++) {
         struct model_log *log = &m->logs[i];
         struct model_change *c;
-        uint64_t tag = ++s->tags + (1ull << 40);
+        uint64_t tag = ++s->w.tags + (1ull << 40);
         int32_t epoch;
 
         if (!log->handle)
@@ -159,8 +159,8 @@ static void image_run(struct image *im)
     store_fixture_init(&f);
     f.memory->ops->free(f.memory);
     f.memory = f.trace.inner = &im->disk->base;
-    f.now_ns = s->f.now_ns + 1000000000;
-    f.wall_ms = s->f.wall_ms + 1000;
+    f.now_ns = s->w.f.now_ns + 1000000000;
+    f.wall_ms = s->w.f.wall_ms + 1000;
     if (is_deep) {
         im->cut_in = 1 + kl_base_rng_below(&s->rng, 40);
         im->cut_choice = image_random_choice(s);
@@ -192,7 +192,7 @@ void sweep_images(struct sweep *s)
                                        : (size_t)images + (images > 1);
 
     for (size_t i = 0; i < count; i++) {
-        struct image im = {.sweep = s, .claims = &s->model, .origin = "cut"};
+        struct image im = {.sweep = s, .claims = &s->w.model, .origin = "cut"};
 
         if (images > IMAGES_ALL) {
             im.choice.fate = fates[i];

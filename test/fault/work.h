@@ -1,0 +1,66 @@
+/*
+ * Work for a store under fault: scenarios drive a store and note in the model
+ * what they have asked for. Whatever hits the store meanwhile, the model says
+ * what it may be afterwards.
+ */
+#ifndef TEST_WORK_H
+#define TEST_WORK_H
+
+#include "base/rng.h"
+#include "sweep_model.h"
+
+struct work;
+
+struct work_scenario
+{
+    const char *name;
+    void (*run)(struct work *w);
+    int is_format;       /* the first opening is part of it */
+    uint64_t seed;       /* of what it does */
+    int64_t flush_bytes; /* of interval logs */
+    int64_t retention_bytes;
+};
+
+extern const struct work_scenario work_scenarios[];
+extern const int work_scenario_count;
+void work_append_some(struct work *w);
+void work_lap(struct work *w);
+void work_format(struct work *w);
+void work_retention(struct work *w);
+
+struct work
+{
+    const struct work_scenario *scenario;
+    struct store_fixture f;
+    struct model model;
+    struct kl_base_rng rng; /* of what is done */
+    uint64_t tags;
+    /* Calls may be refused and the store may fail: what was refused is not
+     * noted, and without a store nothing is done. */
+    int is_faulty;
+    void (*after)(struct work *w,
+                  const char *what); /* each turn; may be NULL */
+};
+
+/* A fixture and a model without logs; the store is not open. */
+void work_init(struct work *w, const struct work_scenario *scenario);
+/* 1 for 0; fails the test for what a store may not answer. */
+int work_accepts(const struct work *w, int code, const char *what);
+
+void work_open(struct work *w);
+void work_crash(struct work *w);
+void work_stop(struct work *w);
+void work_turn(struct work *w, int count);
+void work_create(struct work *w, int log, enum kl_store_flush flush,
+                 uint64_t segment_bytes);
+/* 0 where the store has too much to do. */
+int work_append(struct work *w, int log, int count, uint32_t value_size);
+/* Cuts off that many frames, or what there is. */
+void work_truncate(struct work *w, int log, int frames);
+void work_epoch(struct work *w, int log);
+/* Moves the start up by so many offsets, or as far as it may. */
+void work_start(struct work *w, int log, int64_t by);
+void work_delete(struct work *w, int log);
+uint64_t work_random(struct work *w, uint64_t below);
+
+#endif
