@@ -123,6 +123,10 @@ static int recover_open_wal(struct kl_store_recovery *r)
     s->wal.file_count = r->slot.file_count;
     s->wal.file_size = r->slot.file_size;
     s->wal.next = s->wal.durable = r->slot.position;
+    r->ring.files = s->wal.files;
+    r->ring.file_count = s->wal.file_count;
+    r->ring.file_size = s->wal.file_size;
+    r->ring.directory = s->directory;
     for (uint32_t i = 0; i < s->wal.file_count; i++) {
         kl_store_path_wal(s, i, path);
         rc = s->vfs->ops->open(s->vfs, path, KL_OS_WRITE, &s->wal.files[i]);
@@ -263,7 +267,7 @@ static void recover_free(struct kl_store_recovery *r)
     }
     for (log = kl_store_next(s, NULL); log; log = kl_store_next(s, log))
         log->user = NULL;
-    kl_base_buf_deinit(&r->group);
+    kl_base_buf_deinit(&r->ring.group);
 }
 
 int kl_store_recover(struct kl_store *s, struct kl_base_error *error)
@@ -273,7 +277,7 @@ int kl_store_recover(struct kl_store *s, struct kl_base_error *error)
     int rc;
 
     kl_base_list_init(&r.plans);
-    kl_base_buf_init(&r.group, &s->alloc);
+    kl_base_buf_init(&r.ring.group, &s->alloc);
     kl_base_error_clear(error);
     rc = recover_slots(&r);
     if (rc == 0)

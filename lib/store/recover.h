@@ -5,7 +5,7 @@
 #ifndef KL_STORE_RECOVER_H
 #define KL_STORE_RECOVER_H
 
-#include "store/state.h"
+#include "store/ring.h"
 
 struct kl_store_recovery
 {
@@ -15,7 +15,7 @@ struct kl_store_recovery
     int newest;                /* which slot file it is from */
     uint64_t groups;           /* found behind the slot's position */
     struct kl_base_list plans; /* struct kl_store_replay; log->user */
-    struct kl_base_buf group;  /* the group being looked at */
+    struct kl_store_ring ring;
 };
 
 /* Scans the WAL from the slot's position and fills the plans. */
