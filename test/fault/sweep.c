@@ -3,7 +3,8 @@
  */
 #include "sweep.h"
 
-#include <check.h>
+#include "need.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -55,7 +56,7 @@ static void sweep_once(struct sweep *s)
     f->memory = f->trace.inner = &s->disk->base;
     if (s->scenario->work.is_format) {
         /* The folder is the host's; what is in it is ours. */
-        ck_assert_int_eq(s->disk->base.ops->mkdir(&s->disk->base, "data"), 0);
+        need_ok(s->disk->base.ops->mkdir(&s->disk->base, "data"));
         sim_disk_settle(s->disk);
         sweep_watch(s);
     }

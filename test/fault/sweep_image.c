@@ -3,7 +3,8 @@
  */
 #include "sweep.h"
 
-#include <check.h>
+#include "need.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -135,7 +136,7 @@ static int image_open(struct image *im, struct store_fixture *f)
     f->config.seed = kl_base_rng_next(&im->sweep->rng);
     rc = kl_store_new(&f->store, &f->alloc.alloc, &f->trace.base, f->lanes,
                       &f->config);
-    ck_assert_int_eq(rc, 0);
+    need_ok(rc);
     rc = kl_store_open(f->store,
                        im->claims->is_formatted ? 0 : KL_STORE_OPEN_CREATE,
                        f->now_ns, f->wall_ms, &f->error);
@@ -154,7 +155,7 @@ static void image_run(struct image *im)
                   kl_base_rng_below(&s->rng, im->depth ? 4 : 8) == 0;
     struct store_fixture f;
 
-    ck_assert_ptr_nonnull(seen);
+    need(seen != NULL);
     *seen = *im->claims;
     store_fixture_init(&f);
     f.memory->ops->free(f.memory);

@@ -3,9 +3,10 @@
  */
 #include "sweep_model.h"
 
+#include "need.h"
+
 #include "base/hash.h"
 
-#include <check.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -33,7 +34,7 @@ struct model_change *model_add(struct model *m, struct model_log *log,
 {
     struct model_change *c = &log->changes[log->count++];
 
-    ck_assert_int_lt(log->count, MODEL_CHANGES);
+    need(log->count < MODEL_CHANGES);
     memset(c, 0, sizeof *c);
     c->type = type;
     c->sequence = ++m->sequence;
@@ -68,7 +69,7 @@ static void content_epoch(struct model_content *c, int32_t epoch)
         return;
     if (c->epoch_count && c->epochs[c->epoch_count - 1].start == c->leo)
         c->epoch_count--; /* no record was ever written in it */
-    ck_assert_int_lt(c->epoch_count, 64);
+    need(c->epoch_count < 64);
     c->epochs[c->epoch_count].epoch = epoch;
     c->epochs[c->epoch_count++].start = c->leo;
 }
@@ -87,7 +88,7 @@ static void content_append(struct model_content *c,
 {
     struct model_frame *f = &c->frames[c->frame_count++];
 
-    ck_assert_int_lt(c->frame_count, MODEL_FRAMES);
+    need(c->frame_count < MODEL_FRAMES);
     content_epoch(c, change->epoch);
     f->base = c->leo;
     f->end = c->leo = change->offset;
@@ -131,7 +132,7 @@ static int seen_frame(struct store_fixture *f, const uint8_t *data,
     struct kl_batch_record record;
     struct kl_batch_iter it;
 
-    ck_assert_int_lt(c->frame_count, MODEL_FRAMES);
+    need(c->frame_count < MODEL_FRAMES);
     if (kl_batch_iter_init(&it, &f->alloc.alloc, data, size, 1 << 20))
         return 0;
     frame->base = it.info.base_offset;

@@ -3,7 +3,8 @@
  */
 #include "fail_alloc.h"
 
-#include <check.h>
+#include "need.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,9 +21,9 @@ static struct fail_header *fail_header_of(void *ptr, size_t size)
 {
     struct fail_header *h = (struct fail_header *)ptr - 1;
 
-    ck_assert_msg(h->magic == FAIL_MAGIC, "not a block of this allocator");
-    ck_assert_msg(h->size == size, "block of %zu bytes given back as %zu",
-                  h->size, size);
+    need_msg(h->magic == FAIL_MAGIC, "not a block of this allocator");
+    need_msg(h->size == size, "block of %zu bytes given back as %zu", h->size,
+             size);
     return h;
 }
 
@@ -76,7 +77,7 @@ static void *fail_alloc_fn(void *ptr, size_t old_size, size_t new_size,
     struct fail_alloc *f = user;
     void *result;
 
-    ck_assert_msg(ptr || old_size == 0, "no block, but an old size");
+    need_msg(ptr || old_size == 0, "no block, but an old size");
     pthread_mutex_lock(&f->mutex);
     result = fail_move(f, ptr, old_size, new_size);
     pthread_mutex_unlock(&f->mutex);
@@ -100,7 +101,7 @@ void fail_alloc_arm(struct fail_alloc *f, uint64_t fail_at)
 
 void fail_alloc_deinit(struct fail_alloc *f)
 {
-    ck_assert_msg(f->live_blocks == 0, "%zu blocks, %zu bytes not freed",
-                  f->live_blocks, f->live_bytes);
+    need_msg(f->live_blocks == 0, "%zu blocks, %zu bytes not freed",
+             f->live_blocks, f->live_bytes);
     pthread_mutex_destroy(&f->mutex);
 }

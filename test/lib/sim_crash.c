@@ -3,9 +3,10 @@
  */
 #include "sim_node.h"
 
+#include "need.h"
+
 #include "base/rng.h"
 
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -3,11 +3,11 @@
  */
 #include "sim_disk.h"
 
+#include "need.h"
 #include "sim_node.h"
 
 #include "os/names.h"
 
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -495,7 +495,7 @@ void sim_disk_free(struct sim_disk *d)
 {
     struct sim_node *n;
 
-    ck_assert_uint_eq(d->open_count, 0);
+    need(d->open_count == 0);
     while ((n = d->nodes)) {
         d->nodes = n->next;
         sim_node_free(n);

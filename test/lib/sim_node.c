@@ -3,7 +3,8 @@
  */
 #include "sim_node.h"
 
-#include <check.h>
+#include "need.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,7 +16,7 @@ void *sim_alloc(void *old, size_t size)
 {
     void *p = realloc(old, size ? size : 1);
 
-    ck_assert_ptr_nonnull(p);
+    need(p != NULL);
     return p;
 }
 

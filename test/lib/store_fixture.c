@@ -1,8 +1,9 @@
 #include "store_fixture.h"
 
+#include "need.h"
+
 #include "base/hash.h"
 
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,9 +12,9 @@ void store_fixture_init(struct store_fixture *f)
 {
     memset(f, 0, sizeof *f);
     fail_alloc_init(&f->alloc);
-    ck_assert_int_eq(kl_os_vfs_memory_new(&f->memory, &f->alloc.alloc, 0), 0);
+    need_ok(kl_os_vfs_memory_new(&f->memory, &f->alloc.alloc, 0));
     trace_vfs_init(&f->trace, f->memory);
-    ck_assert_int_eq(kl_os_lanes_inline_new(&f->lanes, &f->alloc.alloc), 0);
+    need_ok(kl_os_lanes_inline_new(&f->lanes, &f->alloc.alloc));
     f->config.path = "data";
     f->config.ring_bytes = 64 * 1024;
     f->config.pending_bytes_max = 1 << 20;
@@ -41,7 +42,7 @@ int store_fixture_open(struct store_fixture *f)
 {
     int rc;
 
-    ck_assert_ptr_null(f->store);
+    need(f->store == NULL);
     f->config.seed++;
     kl_base_error_clear(&f->error);
     rc = kl_store_new(&f->store, &f->alloc.alloc, &f->trace.base, f->lanes,
@@ -84,8 +85,8 @@ void store_fixture_close(struct store_fixture *f)
     kl_store_stop(f->store);
     for (int i = 0; i < 1000 && !kl_store_is_stopped(f->store); i++)
         store_fixture_turn(f);
-    ck_assert(kl_store_is_stopped(f->store));
-    ck_assert_int_eq(kl_store_failure(f->store, NULL), 0);
+    need(kl_store_is_stopped(f->store));
+    need_ok(kl_store_failure(f->store, NULL));
     store_fixture_crash(f);
 }
 
@@ -113,7 +114,7 @@ struct kl_store_log *store_fixture_create(struct store_fixture *f,
     };
     struct kl_store_log *log;
 
-    ck_assert_int_eq(kl_store_create(f->store, id, flush, &config, &log), 0);
+    need_ok(kl_store_create(f->store, id, flush, &config, &log));
     return log;
 }
 
@@ -139,7 +140,7 @@ int store_fixture_append(struct store_fixture *f, struct kl_store_log *log,
     uint8_t value[4096];
     int rc;
 
-    ck_assert_uint_le(value_size, sizeof value);
+    need(value_size <= sizeof value);
     kl_batch_builder_init(&builder, &f->alloc.alloc);
     for (int i = 0; i < count; i++) {
         struct kl_batch_input in = {.timestamp = timestamp + i,
@@ -147,12 +148,10 @@ int store_fixture_append(struct store_fixture *f, struct kl_store_log *log,
                                     .value_size = value_size};
 
         store_fixture_value(tag, i, value, value_size);
-        ck_assert_int_eq(kl_batch_builder_append(&builder, 1 << 20, 1024, &in),
-                         0);
+        need_ok(kl_batch_builder_append(&builder, 1 << 20, 1024, &in));
     }
-    ck_assert_int_eq(
-        kl_batch_builder_finish(&builder, kl_store_log_seed(log), 0, &chunk),
-        0);
+    need_ok(
+        kl_batch_builder_finish(&builder, kl_store_log_seed(log), 0, &chunk));
     kl_batch_builder_deinit(&builder);
     kl_store_log_view(log, &view);
     kl_batch_frame_stamp(chunk->data, kl_store_log_seed(log), view.leo, epoch);
@@ -181,7 +180,7 @@ void store_fixture_read(struct store_fixture *f, struct kl_store_log *log,
         }
     else
         finished = 1;
-    ck_assert(finished);
+    need(finished);
 }
 
 /* ---- records that a test can recognise ----------------------------------- */
@@ -198,12 +197,10 @@ void store_fixture_fill(struct store_fixture *f, struct kl_store_log *log,
 
     for (int i = 0; i < count; i++) {
         kl_store_log_view(log, &view);
-        ck_assert_int_eq(
-            store_fixture_append(
-                f, log, 1, value_size, fixture_tag(salt, view.leo),
-                view.epochs->count ? kl_batch_epochs_last(view.epochs) : 0,
-                f->wall_ms),
-            0);
+        need_ok(store_fixture_append(
+            f, log, 1, value_size, fixture_tag(salt, view.leo),
+            view.epochs->count ? kl_batch_epochs_last(view.epochs) : 0,
+            f->wall_ms));
     }
 }
 
@@ -221,16 +218,15 @@ static void fixture_expect_slice(struct store_fixture *f,
         struct kl_batch_info info;
         size_t left = (size_t)(slice->data + slice->size - p);
 
-        ck_assert_int_eq(kl_batch_frame_verify(p, left, seed, &info), 0);
-        ck_assert_int_eq(info.base_offset, *offset);
-        ck_assert_int_eq(info.last_offset, *offset);
-        ck_assert_int_eq(
-            kl_batch_iter_init(&it, &f->alloc.alloc, p, left, 1 << 20), 0);
-        ck_assert_int_eq(kl_batch_iter_next(&it, &record), 0);
-        ck_assert_uint_eq(record.value_size, value_size);
+        need_ok(kl_batch_frame_verify(p, left, seed, &info));
+        need(info.base_offset == *offset);
+        need(info.last_offset == *offset);
+        need_ok(kl_batch_iter_init(&it, &f->alloc.alloc, p, left, 1 << 20));
+        need_ok(kl_batch_iter_next(&it, &record));
+        need(record.value_size == value_size);
         store_fixture_value(fixture_tag(salt, *offset), 0, want, value_size);
-        ck_assert_msg(memcmp(record.value, want, value_size) == 0,
-                      "offset %lld holds another record", (long long)*offset);
+        need_msg(memcmp(record.value, want, value_size) == 0,
+                 "offset %lld holds another record", (long long)*offset);
         kl_batch_iter_deinit(&it);
         p += info.frame_size;
         ++*offset;
@@ -245,16 +241,16 @@ void store_fixture_expect(struct store_fixture *f, struct kl_store_log *log,
 
     while (from < to) {
         store_fixture_read(f, log, from, to, 8192, &read);
-        ck_assert_msg(read.code == 0 && read.slice_count > 0,
-                      "offset %lld: code %d, %u slices", (long long)from,
-                      read.code, read.slice_count);
+        need_msg(read.code == 0 && read.slice_count > 0,
+                 "offset %lld: code %d, %u slices", (long long)from, read.code,
+                 read.slice_count);
         for (uint32_t i = 0; i < read.slice_count; i++)
             fixture_expect_slice(f, &read.slices[i], kl_store_log_seed(log),
                                  &from, value_size, salt);
-        ck_assert_int_eq(read.next_offset, from);
+        need(read.next_offset == from);
         kl_store_read_release(&read);
     }
-    ck_assert_int_eq(from, to);
+    need(from == to);
 }
 
 int store_fixture_lookup(struct store_fixture *f, struct kl_store_log *log,
@@ -271,7 +267,7 @@ int store_fixture_lookup(struct store_fixture *f, struct kl_store_log *log,
         }
     else
         finished = 1;
-    ck_assert(finished);
+    need(finished);
     *offset_out = lookup.code ? -1 : lookup.found_offset;
     return lookup.code;
 }
@@ -289,9 +285,9 @@ struct kl_store_log *store_fixture_reopen(struct store_fixture *f,
 {
     struct kl_store_log *log;
 
-    ck_assert_msg(store_fixture_open(f) == 0, "open: %s", f->error.text);
+    need_msg(store_fixture_open(f) == 0, "open: %s", f->error.text);
     log = kl_store_find(f->store, id);
-    ck_assert_ptr_nonnull(log);
+    need(log != NULL);
     return log;
 }
 
@@ -303,8 +299,8 @@ static struct kl_os_file *fixture_file(struct store_fixture *f,
 {
     struct kl_os_file *file = NULL;
 
-    ck_assert_msg(f->memory->ops->open(f->memory, path, flags, &file) == 0,
-                  "cannot open %s", path);
+    need_msg(f->memory->ops->open(f->memory, path, flags, &file) == 0,
+             "cannot open %s", path);
     return file;
 }
 
@@ -325,11 +321,10 @@ uint8_t *store_fixture_load(struct store_fixture *f, const char *path,
     uint64_t size;
     uint8_t *data;
 
-    ck_assert_int_eq(f->memory->ops->size(file, &size), 0);
+    need_ok(f->memory->ops->size(file, &size));
     data = malloc(size ? (size_t)size : 1);
-    ck_assert_ptr_nonnull(data);
-    ck_assert_int_eq(
-        f->memory->ops->read(file, data, (size_t)size, 0, size_out), 0);
+    need(data != NULL);
+    need_ok(f->memory->ops->read(file, data, (size_t)size, 0, size_out));
     f->memory->ops->close(file);
     return data;
 }
@@ -339,8 +334,8 @@ static void fixture_write(struct store_fixture *f, struct kl_os_file *file,
 {
     struct kl_os_iovec part = {data, size};
 
-    ck_assert_int_eq(f->memory->ops->write(file, &part, 1, offset, NULL), 0);
-    ck_assert_int_eq(f->memory->ops->sync(file), 0);
+    need_ok(f->memory->ops->write(file, &part, 1, offset, NULL));
+    need_ok(f->memory->ops->sync(file));
     f->memory->ops->close(file);
 }
 
@@ -354,7 +349,7 @@ void store_fixture_save(struct store_fixture *f, const char *path,
 
 void store_fixture_unlink(struct store_fixture *f, const char *path)
 {
-    ck_assert_int_eq(f->memory->ops->unlink(f->memory, path), 0);
+    need_ok(f->memory->ops->unlink(f->memory, path));
 }
 
 void store_fixture_patch(struct store_fixture *f, const char *path,
@@ -422,7 +417,6 @@ uint64_t store_fixture_hash(struct store_fixture *f)
 {
     struct fixture_hash h = {f, f->config.path, 0, 1};
 
-    ck_assert_int_eq(
-        f->memory->ops->list(f->memory, h.folder, fixture_hash_name, &h), 0);
+    need_ok(f->memory->ops->list(f->memory, h.folder, fixture_hash_name, &h));
     return h.hash;
 }

@@ -3,7 +3,8 @@
  */
 #include "trace_vfs.h"
 
-#include <check.h>
+#include "need.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -101,7 +102,7 @@ static int trace_open(struct kl_os_vfs *vfs, const char *path, uint32_t flags,
     if (rc)
         return rc;
     file = malloc(sizeof *file);
-    ck_assert_ptr_nonnull(file);
+    need(file != NULL);
     rc = inner->ops->open(inner, path, flags, &file->inner);
     if (rc) {
         free(file);
@@ -305,17 +306,17 @@ void trace_vfs_init(struct trace_vfs *t, struct kl_os_vfs *inner)
     memset(t, 0, sizeof *t);
     t->base.ops = &trace_ops;
     t->inner = inner;
-    ck_assert_int_eq(kl_os_mutex_init(&t->mutex), 0);
+    need_ok(kl_os_mutex_init(&t->mutex));
 }
 
 void trace_vfs_deinit(struct trace_vfs *t)
 {
-    ck_assert_msg(t->open_count == 0, "%llu files are still open",
-                  (unsigned long long)t->open_count);
-    ck_assert_msg(t->owner_calls == 0,
-                  "the owner thread made %llu file calls, the first of kind %s",
-                  (unsigned long long)t->owner_calls,
-                  trace_vfs_kind_name(t->owner_kind));
+    need_msg(t->open_count == 0, "%llu files are still open",
+             (unsigned long long)t->open_count);
+    need_msg(t->owner_calls == 0,
+             "the owner thread made %llu file calls, the first of kind %s",
+             (unsigned long long)t->owner_calls,
+             trace_vfs_kind_name(t->owner_kind));
     kl_os_mutex_deinit(&t->mutex);
 }
 
