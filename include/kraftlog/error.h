@@ -45,12 +45,21 @@ enum {
     KL_EEXIST = -1111,    /* a file or folder exists already */
 
     /* Cluster. */
-    KL_ENOTOPIC = -1300,     /* unknown topic or partition */
-    KL_ETOPICEXISTS = -1301, /* a topic of this name exists */
-    KL_ETOPICNAME = -1302,   /* the name is not a legal topic name */
-    KL_EPARTITIONS = -1303,  /* partition count not allowed */
-    KL_EREPLICATION = -1304, /* not that many brokers */
-    KL_ENOTLEADER = -1305,   /* this node does not lead the partition */
+    KL_ENOTOPIC = -1300,        /* unknown topic or partition */
+    KL_ETOPICEXISTS = -1301,    /* a topic of this name exists */
+    KL_ETOPICNAME = -1302,      /* the name is not a legal topic name */
+    KL_EPARTITIONS = -1303,     /* partition count not allowed */
+    KL_EREPLICATION = -1304,    /* not that many brokers */
+    KL_ENOTLEADER = -1305,      /* this node does not lead the partition */
+    KL_ENOTCONTROLLER = -1306,  /* this node is not the active controller */
+    KL_EFENCED = -1307,         /* sent in an epoch that is over */
+    KL_EPARTITIONEPOCH = -1308, /* the partition has changed meanwhile */
+    KL_EINELIGIBLE = -1309,     /* a replica may not join the in-sync ones */
+    KL_ENEWLEADER = -1310,      /* done, and another node leads now */
+    KL_EDUPLICATENODE = -1311,  /* another node of this id is alive */
+    KL_ENOBROKER = -1312,       /* no broker of this id is registered */
+    KL_ENOREASSIGNMENT = -1313, /* the partition is not being reassigned */
+    KL_ENOCANDIDATE = -1314,    /* no replica may become the leader */
 
     /* Producer and consumer. */
     KL_ERECORDSIZE = -1400,  /* larger than a batch may be */

@@ -50,6 +50,15 @@ enum {
     X(KL_EPARTITIONS, NONE, "partition count not allowed")                     \
     X(KL_EREPLICATION, NONE, "not enough brokers for the replication")         \
     X(KL_ENOTLEADER, RETRIABLE, "node does not lead the partition")            \
+    X(KL_ENOTCONTROLLER, RETRIABLE, "node is not the active controller")       \
+    X(KL_EFENCED, NONE, "epoch is over")                                       \
+    X(KL_EPARTITIONEPOCH, NONE, "partition has changed meanwhile")             \
+    X(KL_EINELIGIBLE, RETRIABLE, "replica may not join the in-sync ones")      \
+    X(KL_ENEWLEADER, NONE, "done, and another node leads now")                 \
+    X(KL_EDUPLICATENODE, RETRIABLE, "another node of this id is alive")        \
+    X(KL_ENOBROKER, NONE, "no broker of this id is registered")                \
+    X(KL_ENOREASSIGNMENT, NONE, "partition is not being reassigned")           \
+    X(KL_ENOCANDIDATE, RETRIABLE, "no replica may become the leader")          \
     X(KL_ERECORDSIZE, NONE, "record is too large")                             \
     X(KL_EOFFSETRANGE, NONE, "offset out of range")                            \
     X(KL_EBATCH, NONE, "malformed batch")

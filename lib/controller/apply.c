@@ -289,6 +289,12 @@ static int apply_record(struct kl_controller *c, const struct kl_wire_record *r,
         return apply_remove_topic(c, &r->remove_topic, e);
     case KL_WIRE_FEATURE_LEVEL_RECORD:
         return apply_feature_level(c, &r->feature_level, e);
+    case KL_WIRE_REGISTER_BROKER_RECORD:
+    case KL_WIRE_UNREGISTER_BROKER_RECORD:
+    case KL_WIRE_PRODUCER_IDS_RECORD:
+    case KL_WIRE_BROKER_CHANGE_RECORD:
+        return kl_base_error_set(e, KL_EFORMAT,
+                                 "records of brokers are of a later version");
     }
     KL_UNREACHABLE();
 }

@@ -13,13 +13,14 @@ struct kl_wire_value
 {
     int64_t number; /* integers; else the size or count */
     const void *data;
+    size_t size; /* bytes of data, of kinds of no fixed size */
 };
 
 static struct kl_wire_value fields_load(const struct kl_wire_field *f,
                                         const void *record)
 {
     const uint8_t *p = (const uint8_t *)record + f->offset;
-    struct kl_wire_value v = {0, NULL};
+    struct kl_wire_value v = {0, NULL, 0};
     union
     {
         int8_t i8;
@@ -27,6 +28,7 @@ static struct kl_wire_value fields_load(const struct kl_wire_field *f,
         int32_t i32;
         struct kl_wire_text text;
         struct kl_wire_i32s i32s;
+        struct kl_wire_texts texts;
     } u;
 
     switch (f->kind) {
@@ -54,11 +56,19 @@ static struct kl_wire_value fields_load(const struct kl_wire_field *f,
         memcpy(&u.text, p, sizeof u.text);
         v.number = u.text.size;
         v.data = u.text.data;
+        v.size = u.text.size;
         break;
     case KL_WIRE_I32S:
         memcpy(&u.i32s, p, sizeof u.i32s);
         v.number = u.i32s.count;
         v.data = u.i32s.data;
+        v.size = 4 * (size_t)u.i32s.count;
+        break;
+    case KL_WIRE_TEXTS:
+        memcpy(&u.texts, p, sizeof u.texts);
+        v.number = u.texts.count;
+        v.data = u.texts.data;
+        v.size = u.texts.size;
         break;
     default:
         KL_UNREACHABLE();
@@ -79,6 +89,24 @@ static int fields_text_valid(const uint8_t *text, size_t size)
     return 1;
 }
 
+/* As many texts as are counted, whole, legal and not empty. */
+static int fields_texts_valid(const struct kl_wire_value *v)
+{
+    struct kl_base_cursor in;
+    int64_t left = v->number;
+
+    kl_base_cursor_init(&in, v->data, v->size);
+    for (; left > 0; left--) {
+        uint16_t size = kl_base_cursor_get_le16(&in);
+        const uint8_t *text = kl_base_cursor_bytes(&in, size);
+
+        if (!text || size == 0 || size > KL_WIRE_TEXTS_ITEM_MAX ||
+            !fields_text_valid(text, size))
+            return 0;
+    }
+    return in.pos == in.size;
+}
+
 int kl_wire_fields_check(const struct kl_wire_table *t, const void *record,
                          int code, struct kl_base_error *e)
 {
@@ -91,9 +119,11 @@ int kl_wire_fields_check(const struct kl_wire_table *t, const void *record,
                                      "%s: %s is %lld, allowed are %lld to %lld",
                                      t->name, f->name, (long long)v.number,
                                      (long long)f->min, (long long)f->max);
-        if (f->kind == KL_WIRE_TEXT &&
-            !fields_text_valid(v.data, (size_t)v.number))
+        if (f->kind == KL_WIRE_TEXT && !fields_text_valid(v.data, v.size))
             return kl_base_error_set(e, code, "%s: %s is not UTF-8 without NUL",
+                                     t->name, f->name);
+        if (f->kind == KL_WIRE_TEXTS && !fields_texts_valid(&v))
+            return kl_base_error_set(e, code, "%s: %s is not a list of texts",
                                      t->name, f->name);
     }
     return 0;
@@ -101,18 +131,13 @@ int kl_wire_fields_check(const struct kl_wire_table *t, const void *record,
 
 size_t kl_wire_fields_size(const struct kl_wire_table *t, const void *record)
 {
-    static const uint8_t fixed[] = {1, 2, 4, 8, 16, 2, 2};
+    static const uint8_t fixed[] = {1, 2, 4, 8, 16, 2, 2, 2};
     size_t size = 0;
 
     for (uint16_t i = 0; i < t->count; i++) {
         const struct kl_wire_field *f = &t->fields[i];
-        struct kl_wire_value v = fields_load(f, record);
 
-        size += fixed[f->kind];
-        if (f->kind == KL_WIRE_TEXT)
-            size += (size_t)v.number;
-        else if (f->kind == KL_WIRE_I32S)
-            size += 4 * (size_t)v.number;
+        size += fixed[f->kind] + fields_load(f, record).size;
     }
     return size;
 }
@@ -145,11 +170,10 @@ static uint8_t *fields_store(const struct kl_wire_field *f, const void *record,
     case KL_WIRE_UUID:
         return fields_bytes(out, v.data, 16);
     case KL_WIRE_TEXT:
-        kl_base_put_le16(out, (uint16_t)v.number);
-        return fields_bytes(out + 2, v.data, (size_t)v.number);
     case KL_WIRE_I32S:
+    case KL_WIRE_TEXTS:
         kl_base_put_le16(out, (uint16_t)v.number);
-        return fields_bytes(out + 2, v.data, 4 * (size_t)v.number);
+        return fields_bytes(out + 2, v.data, v.size);
     default:
         KL_UNREACHABLE();
     }
@@ -188,6 +212,21 @@ static void fields_read_i32s(struct kl_base_cursor *in, uint8_t *p)
     memcpy(p, &i32s, sizeof i32s);
 }
 
+/* Steps over the texts; what they are is checked with their field. */
+static void fields_read_texts(struct kl_base_cursor *in, uint8_t *p)
+{
+    struct kl_wire_texts texts;
+    size_t start;
+
+    texts.count = kl_base_cursor_get_le16(in);
+    start = in->pos;
+    texts.data = kl_base_cursor_bytes(in, 0);
+    for (uint32_t i = 0; i < texts.count && !in->failed; i++)
+        (void)kl_base_cursor_bytes(in, kl_base_cursor_get_le16(in));
+    texts.size = (uint32_t)(in->pos - start);
+    memcpy(p, &texts, sizeof texts);
+}
+
 static void fields_read(const struct kl_wire_field *f,
                         struct kl_base_cursor *in, void *record)
 {
@@ -221,6 +260,9 @@ static void fields_read(const struct kl_wire_field *f,
     case KL_WIRE_I32S:
         fields_read_i32s(in, p);
         break;
+    case KL_WIRE_TEXTS:
+        fields_read_texts(in, p);
+        break;
     default:
         KL_UNREACHABLE();
     }
@@ -250,6 +292,22 @@ static void fields_print_i32s(const struct kl_wire_value *v,
     kl_base_buf_put8(out, ']');
 }
 
+static void fields_print_texts(const struct kl_wire_value *v,
+                               struct kl_base_buf *out)
+{
+    struct kl_wire_texts a = {v->data, (uint32_t)v->size, (uint32_t)v->number};
+    struct kl_wire_text text;
+    uint32_t pos = 0;
+
+    kl_base_buf_put8(out, '[');
+    while (kl_wire_texts_next(&a, &pos, &text)) {
+        if (text.data != (const char *)a.data + 2)
+            kl_base_buf_put8(out, ',');
+        kl_base_buf_json(out, text.data, text.size);
+    }
+    kl_base_buf_put8(out, ']');
+}
+
 void kl_wire_fields_print(const struct kl_wire_table *t, const void *record,
                           struct kl_base_buf *out)
 {
@@ -267,6 +325,8 @@ void kl_wire_fields_print(const struct kl_wire_table *t, const void *record,
             kl_base_buf_json(out, v.data, (size_t)v.number);
         } else if (f->kind == KL_WIRE_I32S) {
             fields_print_i32s(&v, out);
+        } else if (f->kind == KL_WIRE_TEXTS) {
+            fields_print_texts(&v, out);
         } else {
             kl_base_buf_printf(out, "%lld", (long long)v.number);
         }

@@ -14,7 +14,8 @@ enum kl_wire_kind {
     KL_WIRE_I64,
     KL_WIRE_UUID,
     KL_WIRE_TEXT,
-    KL_WIRE_I32S
+    KL_WIRE_I32S,
+    KL_WIRE_TEXTS
 };
 
 struct kl_wire_field

@@ -38,6 +38,26 @@ static inline int32_t kl_wire_i32s_get(const struct kl_wire_i32s *a,
     return (int32_t)kl_base_get_le32(a->data + 4 * (size_t)index);
 }
 
+/* Borrowed texts as on disk, each behind its u16 size. */
+struct kl_wire_texts
+{
+    const uint8_t *data;
+    uint32_t size; /* bytes */
+    uint32_t count;
+};
+
+/* Iterates: start with *pos = 0. 1, or 0 at the end. */
+static inline int kl_wire_texts_next(const struct kl_wire_texts *a,
+                                     uint32_t *pos, struct kl_wire_text *out)
+{
+    if (*pos >= a->size)
+        return 0;
+    out->size = kl_base_get_le16(a->data + *pos);
+    out->data = (const char *)a->data + *pos + 2;
+    *pos += 2 + out->size;
+    return 1;
+}
+
 /* One struct for each record, made from the schema. */
 #define KL_WIRE_CTYPE_I8 int8_t
 #define KL_WIRE_CTYPE_I16 int16_t
@@ -46,6 +66,7 @@ static inline int32_t kl_wire_i32s_get(const struct kl_wire_i32s *a,
 #define KL_WIRE_CTYPE_UUID struct kl_base_uuid
 #define KL_WIRE_CTYPE_TEXT struct kl_wire_text
 #define KL_WIRE_CTYPE_I32S struct kl_wire_i32s
+#define KL_WIRE_CTYPE_TEXTS struct kl_wire_texts
 #define KL_WIRE_MEMBER(record, kind, name, min, max) KL_WIRE_CTYPE_##kind name;
 #define KL_WIRE_STRUCT(type, number, version, member, text)                    \
     struct kl_wire_##member##_record                                           \

@@ -17,7 +17,8 @@
     X(record, UUID, id, 1, 1)                                                  \
     X(record, UUID, other_id, 0, 1)                                            \
     X(record, TEXT, text, 1, 8)                                                \
-    X(record, I32S, list, 1, 3)
+    X(record, I32S, list, 1, 3)                                                \
+    X(record, TEXTS, texts, 0, 3)
 
 struct kl_wire_sample_record
 {
@@ -30,7 +31,7 @@ static const struct kl_wire_table sample_table = {
     "SampleRecord", sample_fields,
     sizeof sample_fields / sizeof sample_fields[0], 99, 0};
 
-/* 1 + 2 + 4 + 8 + 16 + 16, then text and list. */
+/* 1 + 2 + 4 + 8 + 16 + 16, then text, list and texts. */
 static const uint8_t sample_bytes[] =
     "\xfe"
     "\x02\x81"
@@ -39,13 +40,15 @@ static const uint8_t sample_bytes[] =
     "\x10\x11\x12\x13\x14\x15\x16\x17\x18\x19\x1a\x1b\x1c\x1d\x1e\x1f"
     "\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0"
     "\x03\0a\xc3\xa9"
-    "\x02\0\x01\0\0\0\xff\xff\xff\xff";
+    "\x02\0\x01\0\0\0\xff\xff\xff\xff"
+    "\x02\0\x02\0bc\x01\0d";
 
 enum {
     SAMPLE_SIZE = sizeof sample_bytes - 1,
     SAMPLE_ID = 15,
     SAMPLE_TEXT = 47,
-    SAMPLE_LIST = 52
+    SAMPLE_LIST = 52,
+    SAMPLE_TEXTS = 62
 };
 
 static int decode(const uint8_t *data, size_t size,
@@ -72,6 +75,8 @@ static int decode_with(size_t pos, uint8_t value)
 START_TEST(decode_every_kind)
 {
     struct kl_wire_sample_record r;
+    struct kl_wire_text item;
+    uint32_t pos = 0;
 
     ck_assert_int_eq(decode(sample_bytes, SAMPLE_SIZE, &r, NULL), 0);
     ck_assert_int_eq(r.small, -2);
@@ -85,6 +90,15 @@ START_TEST(decode_every_kind)
     ck_assert_uint_eq(r.list.count, 2);
     ck_assert_int_eq(kl_wire_i32s_get(&r.list, 0), 1);
     ck_assert_int_eq(kl_wire_i32s_get(&r.list, 1), -1);
+    ck_assert_uint_eq(r.texts.count, 2);
+    ck_assert_uint_eq(r.texts.size, 7);
+    ck_assert_int_eq(kl_wire_texts_next(&r.texts, &pos, &item), 1);
+    ck_assert_uint_eq(item.size, 2);
+    ck_assert_mem_eq(item.data, "bc", 2);
+    ck_assert_int_eq(kl_wire_texts_next(&r.texts, &pos, &item), 1);
+    ck_assert_uint_eq(item.size, 1);
+    ck_assert_mem_eq(item.data, "d", 1);
+    ck_assert_int_eq(kl_wire_texts_next(&r.texts, &pos, &item), 0);
 }
 END_TEST
 
@@ -95,6 +109,7 @@ START_TEST(decode_borrows_from_input)
     ck_assert_int_eq(decode(sample_bytes, SAMPLE_SIZE, &r, NULL), 0);
     ck_assert_ptr_eq(r.text.data, sample_bytes + SAMPLE_TEXT + 2);
     ck_assert_ptr_eq(r.list.data, sample_bytes + SAMPLE_LIST + 2);
+    ck_assert_ptr_eq(r.texts.data, sample_bytes + SAMPLE_TEXTS + 2);
 }
 END_TEST
 
@@ -161,9 +176,55 @@ START_TEST(decode_refuses_text)
 }
 END_TEST
 
+START_TEST(decode_refuses_texts)
+{
+    /* One text fewer: the rest is behind the last field. */
+    ck_assert_int_eq(decode_with(SAMPLE_TEXTS, 1), 0);
+    ck_assert_int_eq(decode_with(SAMPLE_TEXTS, 0), 0);
+    ck_assert_int_eq(decode_with(SAMPLE_TEXTS, 3), KL_ECORRUPT);
+    ck_assert_int_eq(decode_with(SAMPLE_TEXTS + 1, 0xff), KL_ECORRUPT);
+    ck_assert_int_eq(decode_with(SAMPLE_TEXTS + 2, 3), KL_ECORRUPT);
+    ck_assert_int_eq(decode_with(SAMPLE_TEXTS + 3, 0xff), KL_ECORRUPT);
+    ck_assert_int_eq(decode_with(SAMPLE_TEXTS + 4, 0), KL_ECORRUPT);
+    ck_assert_int_eq(decode_with(SAMPLE_TEXTS + 5, 0x80), KL_ECORRUPT);
+    ck_assert_int_eq(decode_with(SAMPLE_TEXTS + 6, 0), KL_ECORRUPT);
+}
+END_TEST
+
+START_TEST(check_texts)
+{
+    static uint8_t bytes[2 + KL_WIRE_TEXTS_ITEM_MAX + 1];
+    struct kl_wire_sample_record r;
+    struct kl_base_error e = {0};
+
+    ck_assert_int_eq(decode(sample_bytes, SAMPLE_SIZE, &r, NULL), 0);
+    r.texts = (struct kl_wire_texts){NULL, 0, 0};
+    ck_assert_int_eq(kl_wire_fields_check(&sample_table, &r, KL_EINVAL, &e), 0);
+    memset(bytes, 'x', sizeof bytes);
+    kl_base_put_le16(bytes, KL_WIRE_TEXTS_ITEM_MAX);
+    r.texts = (struct kl_wire_texts){bytes, 2 + KL_WIRE_TEXTS_ITEM_MAX, 1};
+    ck_assert_int_eq(kl_wire_fields_check(&sample_table, &r, KL_EINVAL, &e), 0);
+    kl_base_put_le16(bytes, KL_WIRE_TEXTS_ITEM_MAX + 1);
+    r.texts.size++;
+    ck_assert_int_eq(kl_wire_fields_check(&sample_table, &r, KL_EINVAL, &e),
+                     KL_EINVAL);
+    ck_assert_str_eq(e.text, "SampleRecord: texts is not a list of texts");
+    /* Bytes behind the last text. */
+    kl_base_put_le16(bytes, 1);
+    r.texts.size = 4;
+    ck_assert_int_eq(kl_wire_fields_check(&sample_table, &r, KL_EINVAL, &e),
+                     KL_EINVAL);
+    r.texts.size = 3;
+    ck_assert_int_eq(kl_wire_fields_check(&sample_table, &r, KL_EINVAL, &e), 0);
+    r.texts.count = 4;
+    ck_assert_int_eq(kl_wire_fields_check(&sample_table, &r, KL_EINVAL, &e),
+                     KL_EINVAL);
+    ck_assert_str_eq(e.text, "SampleRecord: texts is 4, allowed are 0 to 3");
+}
+END_TEST
+
 START_TEST(decode_refuses_list_counts)
 {
-    ck_assert_int_eq(decode_with(SAMPLE_LIST, 1), 0);
     ck_assert_int_eq(decode_with(SAMPLE_LIST, 0), KL_ECORRUPT);
     ck_assert_int_eq(decode_with(SAMPLE_LIST, 3), KL_ECORRUPT);
     ck_assert_int_eq(decode_with(SAMPLE_LIST + 1, 0xff), KL_ECORRUPT);
@@ -202,7 +263,7 @@ START_TEST(print_every_kind)
         " small=-2 half=-32510 word=-2130574588 wide=-9150748177064392952"
         " id=101112131415161718191a1b1c1d1e1f"
         " other_id=00000000000000000000000000000000"
-        " text=\"a\xc3\xa9\" list=[1,-1]";
+        " text=\"a\xc3\xa9\" list=[1,-1] texts=[\"bc\",\"d\"]";
     struct kl_wire_sample_record r;
     struct fail_alloc memory;
     struct kl_base_buf out;
@@ -233,6 +294,8 @@ Suite *suite_wire_fields(void)
     tcase_add_test(t, decode_refuses_zero_id_where_told);
     tcase_add_test(t, decode_refuses_text);
     tcase_add_test(t, decode_refuses_list_counts);
+    tcase_add_test(t, decode_refuses_texts);
+    tcase_add_test(t, check_texts);
     tcase_add_test(t, check_bounds_of_sizes);
     tcase_add_test(t, print_every_kind);
     suite_add_tcase(s, t);

@@ -92,6 +92,55 @@ static struct kl_wire_record feature_level(void)
     return r;
 }
 
+static struct kl_wire_record register_broker(void)
+{
+    static const uint8_t endpoints[] = "\x0c\0tcp:a.b:9092\x03\0x:y";
+    struct kl_wire_record r = {.type = KL_WIRE_REGISTER_BROKER_RECORD};
+
+    r.register_broker.broker_id = 3;
+    r.register_broker.broker_epoch = 0x0102030405060708;
+    r.register_broker.incarnation_id = id;
+    r.register_broker.directory_id = id;
+    r.register_broker.feature_min = 1;
+    r.register_broker.feature_max = 2;
+    r.register_broker.batch_bytes_max = 65536;
+    r.register_broker.rack = text("r1");
+    r.register_broker.endpoints =
+        (struct kl_wire_texts){endpoints, sizeof endpoints - 1, 2};
+    r.register_broker.flags = KL_WIRE_BROKER_FENCED;
+    return r;
+}
+
+static struct kl_wire_record unregister_broker(void)
+{
+    struct kl_wire_record r = {.type = KL_WIRE_UNREGISTER_BROKER_RECORD};
+
+    r.unregister_broker.broker_id = 3;
+    r.unregister_broker.broker_epoch = 7;
+    return r;
+}
+
+static struct kl_wire_record producer_ids(void)
+{
+    struct kl_wire_record r = {.type = KL_WIRE_PRODUCER_IDS_RECORD};
+
+    r.producer_ids.broker_id = -1;
+    r.producer_ids.broker_epoch = -1;
+    r.producer_ids.next_producer_id = 1000;
+    return r;
+}
+
+static struct kl_wire_record broker_change(void)
+{
+    struct kl_wire_record r = {.type = KL_WIRE_BROKER_CHANGE_RECORD};
+
+    r.broker_change.broker_id = 3;
+    r.broker_change.broker_epoch = 7;
+    r.broker_change.fenced = KL_WIRE_BROKER_UNFENCES;
+    r.broker_change.shutdown = 1;
+    return r;
+}
+
 /* What is written once must be read for ever: bytes, and the printed line. */
 #define ID_BYTES                                                               \
     "\x01\x02\x03\x04\x05\x06\x07\x08\x09\x0a\x0b\x0c\x0d\x0e\x0f\x10"
@@ -127,6 +176,24 @@ static const struct
          "RemoveTopicRecord topic_id=" ID_TEXT),
     CASE(feature_level, "\x0c\0\0\0\x10\0metadata.version\1\0",
          "FeatureLevelRecord name=\"metadata.version\" level=1"),
+    CASE(register_broker,
+         "\0\0\0\0\3\0\0\0\x08\x07\x06\x05\x04\x03\x02\x01" ID_BYTES ID_BYTES
+         "\1\0\2\0\0\0\1\0\2\0r1"
+         "\2\0\x0c\0tcp:a.b:9092\3\0x:y\1",
+         "RegisterBrokerRecord broker_id=3 broker_epoch=72623859790382856"
+         " incarnation_id=" ID_TEXT " directory_id=" ID_TEXT
+         " feature_min=1 feature_max=2 batch_bytes_max=65536 rack=\"r1\""
+         " endpoints=[\"tcp:a.b:9092\",\"x:y\"] flags=1"),
+    CASE(unregister_broker, "\1\0\0\0\3\0\0\0\7\0\0\0\0\0\0\0",
+         "UnregisterBrokerRecord broker_id=3 broker_epoch=7"),
+    CASE(producer_ids,
+         "\x0f\0\0\0\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff"
+         "\xe8\3\0\0\0\0\0\0",
+         "ProducerIdsRecord broker_id=-1 broker_epoch=-1"
+         " next_producer_id=1000"),
+    CASE(broker_change, "\x11\0\0\0\3\0\0\0\7\0\0\0\0\0\0\0\xff\1",
+         "BrokerRegistrationChangeRecord broker_id=3 broker_epoch=7"
+         " fenced=-1 shutdown=1"),
 };
 enum { CASES = sizeof cases / sizeof cases[0] };
 
@@ -247,7 +314,7 @@ END_TEST
 
 START_TEST(decode_unknown_type)
 {
-    static const uint16_t unknown[] = {0, 1, 5, 10, 256 + 2, UINT16_MAX};
+    static const uint16_t unknown[] = {5, 7, 10, 256 + 2, UINT16_MAX};
 
     for (size_t i = 0; i < sizeof unknown / sizeof unknown[0]; i++) {
         struct kl_wire_record r;
@@ -277,6 +344,12 @@ START_TEST(encode_refuses_invalid)
     ck_assert_int_eq(error.code, KL_EINVAL);
     r = partition();
     r.partition.flags = 2;
+    ck_assert_int_eq(kl_wire_record_encode(&r, &buf, &error), KL_EINVAL);
+    r = partition();
+    r.partition.replicas.count = KL_WIRE_REPLICAS_MAX + 1;
+    ck_assert_int_eq(kl_wire_record_encode(&r, &buf, &error), KL_EINVAL);
+    r = register_broker();
+    r.register_broker.endpoints.count = 3;
     ck_assert_int_eq(kl_wire_record_encode(&r, &buf, &error), KL_EINVAL);
     r = partition();
     r.partition.replicas.count = 0;
