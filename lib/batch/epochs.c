@@ -20,15 +20,14 @@ void kl_batch_epochs_deinit(struct kl_batch_epochs *e,
     memset(e, 0, sizeof *e);
 }
 
-static int epochs_reserve(struct kl_batch_epochs *e,
-                          const struct kl_base_alloc *alloc)
+int kl_batch_epochs_reserve(struct kl_batch_epochs *e,
+                            const struct kl_base_alloc *alloc, size_t count)
 {
     void *items = e->items;
     size_t capacity = e->capacity;
     int rc;
 
-    rc = kl_base_reserve(alloc, &items, &capacity, (size_t)e->count + 1,
-                         sizeof *e->items);
+    rc = kl_base_reserve(alloc, &items, &capacity, count, sizeof *e->items);
     if (rc != 0)
         return rc;
     e->items = items;
@@ -57,7 +56,7 @@ int kl_batch_epochs_append(struct kl_batch_epochs *e,
         }
     }
 
-    rc = epochs_reserve(e, alloc);
+    rc = kl_batch_epochs_reserve(e, alloc, (size_t)e->count + 1);
     if (rc != 0)
         return rc;
     e->items[e->count].epoch = epoch;

@@ -27,6 +27,10 @@ struct kl_batch_epochs
 void kl_batch_epochs_init(struct kl_batch_epochs *e);
 void kl_batch_epochs_deinit(struct kl_batch_epochs *e,
                             const struct kl_base_alloc *alloc);
+/* Room for count entries, so that appends up to there do not fail: 0 or
+ * KL_ENOMEM. */
+int kl_batch_epochs_reserve(struct kl_batch_epochs *e,
+                            const struct kl_base_alloc *alloc, size_t count);
 /* Records that epoch begins at start; nothing to do where it is the newest
  * already. KL_EINVAL where epoch or start would go back or are negative;
  * KL_ENOMEM. */

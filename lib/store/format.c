@@ -318,9 +318,18 @@ int kl_store_index_block_decode(const uint8_t data[KL_STORE_BLOCK],
 
 /* ---- manifest ---------------------------------------------------------- */
 
-enum { MANIFEST_SEGMENT = 56, MANIFEST_SEGMENTS_MAX = 1 << 20 };
+enum {
+    MANIFEST_HEADER = 36,
+    MANIFEST_SEGMENT = 56,
+    MANIFEST_SEGMENTS_MAX = 1 << 20
+};
 
-int kl_store_manifest_encode(struct kl_base_buf *b,
+size_t kl_store_manifest_size(size_t count)
+{
+    return KL_STORE_ENVELOPE + MANIFEST_HEADER + count * MANIFEST_SEGMENT;
+}
+
+void kl_store_manifest_begin(struct kl_base_buf *b,
                              const struct kl_store_manifest *m)
 {
     kl_store_envelope_begin(b);
@@ -328,10 +337,27 @@ int kl_store_manifest_encode(struct kl_base_buf *b,
     kl_base_buf_put_le64(b, m->instance);
     kl_base_buf_put_le32(b, m->truncation);
     kl_base_buf_put_le32(b, m->count);
-    for (uint32_t i = 0; i < m->count; i++)
-        format_put_info(b, &m->segments[i]);
+}
+
+void kl_store_manifest_add(struct kl_base_buf *b,
+                           const struct kl_store_segment_info *info)
+{
+    format_put_info(b, info);
+}
+
+int kl_store_manifest_end(struct kl_base_buf *b)
+{
     kl_store_envelope_end(b, KL_STORE_MAGIC_MANIFEST);
     return b->error;
+}
+
+int kl_store_manifest_encode(struct kl_base_buf *b,
+                             const struct kl_store_manifest *m)
+{
+    kl_store_manifest_begin(b, m);
+    for (uint32_t i = 0; i < m->count; i++)
+        kl_store_manifest_add(b, &m->segments[i]);
+    return kl_store_manifest_end(b);
 }
 
 int kl_store_manifest_decode(const uint8_t *data, size_t size,

@@ -176,6 +176,15 @@ struct kl_store_manifest
     uint32_t count;
     struct kl_store_segment_info *segments; /* count of them, ascending */
 };
+/* Bytes of a manifest of count segments. */
+size_t kl_store_manifest_size(size_t count);
+/* Begin with all but the segments, add each of the count, end: 0 or
+ * KL_ENOMEM. */
+void kl_store_manifest_begin(struct kl_base_buf *b,
+                             const struct kl_store_manifest *m);
+void kl_store_manifest_add(struct kl_base_buf *b,
+                           const struct kl_store_segment_info *info);
+int kl_store_manifest_end(struct kl_base_buf *b);
 int kl_store_manifest_encode(struct kl_base_buf *b,
                              const struct kl_store_manifest *m);
 /* segments is allocated; free count * sizeof. */

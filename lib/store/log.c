@@ -198,6 +198,7 @@ void kl_store_entry_free(struct kl_store_entry *e)
 {
     struct kl_store *s = e->log->store;
 
+    e->log->epochs_queued -= e->is_epoch;
     kl_base_list_remove(&e->wal);
     kl_base_list_remove(&e->order);
     if (e->chunk && e->state == KL_STORE_ENTRY_CACHED)
@@ -296,6 +297,30 @@ int kl_store_create(struct kl_store *s, const struct kl_store_id *id,
     return 0;
 }
 
+/* The entry begins an epoch, or goes on with the newest. Room for it is kept
+ * in what is durable as well, where it can not fail any more. KL_ENOMEM gives
+ * the entry back. */
+static int log_note_epoch(struct kl_store_log *log, struct kl_store_entry *e)
+{
+    const struct kl_base_alloc *alloc = &log->store->alloc;
+    int is_new = e->epoch > kl_batch_epochs_last(&log->epochs);
+    int rc = 0;
+
+    if (is_new && !(e->type == KL_STORE_ENTRY_APPEND &&
+                    log->flush == KL_STORE_FLUSH_INTERVAL)) {
+        rc = kl_batch_epochs_reserve(
+            &log->wal_epochs, alloc,
+            (size_t)log->wal_epochs.count + log->epochs_queued + 1);
+        e->is_epoch = rc == 0;
+        log->epochs_queued += e->is_epoch;
+    }
+    if (rc == 0)
+        rc = kl_batch_epochs_append(&log->epochs, alloc, e->epoch, e->offset);
+    if (rc)
+        kl_store_entry_free(e);
+    return rc;
+}
+
 int kl_store_append(struct kl_store_log *log, struct kl_base_chunk *frame)
 {
     struct kl_store *s = log->store;
@@ -320,12 +345,9 @@ int kl_store_append(struct kl_store_log *log, struct kl_base_chunk *frame)
                               info.last_offset + 1, info.leader_epoch, &e);
     if (rc)
         return rc;
-    rc = kl_batch_epochs_append(&log->epochs, &s->alloc, info.leader_epoch,
-                                log->leo);
-    if (rc) {
-        kl_store_entry_free(e);
+    rc = log_note_epoch(log, e);
+    if (rc)
         return rc;
-    }
     e->chunk = frame;
     e->size = frame->size;
     e->max_timestamp = info.max_timestamp;
@@ -347,13 +369,7 @@ int kl_store_start_epoch(struct kl_store_log *log, int32_t epoch)
         return 0;
     rc = kl_store_log_enqueue(log, KL_STORE_ENTRY_EPOCH, log->leo, log->leo,
                               epoch, &e);
-    if (rc)
-        return rc;
-    rc = kl_batch_epochs_append(&log->epochs, &log->store->alloc, epoch,
-                                log->leo);
-    if (rc)
-        kl_store_entry_free(e);
-    return rc;
+    return rc ? rc : log_note_epoch(log, e);
 }
 
 /* KL_EINVAL where offset lies inside a frame that is still in memory; beyond

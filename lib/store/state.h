@@ -45,7 +45,8 @@ struct kl_store_entry
     uint32_t size;
     uint32_t truncation;
     int32_t epoch;
-    uint8_t cut; /* truncated away since: no reader may see it */
+    uint8_t cut;      /* truncated away since: no reader may see it */
+    uint8_t is_epoch; /* counted in log->epochs_queued */
 };
 
 /* One segment file. */
@@ -113,6 +114,7 @@ struct kl_store_log
      * way: a slot states this. */
     int64_t wal_leo;
     struct kl_batch_epochs wal_epochs;
+    uint32_t epochs_queued; /* entries on their way that begin an epoch */
     uint32_t applied_truncation; /* the files are cut accordingly */
     int64_t cut_low; /* files hold nothing valid from here on: a truncation is
                         on its way; else INT64_MAX */

@@ -81,15 +81,14 @@ static void wal_job_run(struct kl_os_job *job)
 /* ---- completion ------------------------------------------------------------
  */
 
-/* Without memory the next slot could not state the epoch: that is the end. */
-static void wal_note_epoch(struct kl_store_log *log,
-                           const struct kl_store_entry *e)
+static void wal_note_epoch(struct kl_store_log *log, struct kl_store_entry *e)
 {
-    struct kl_store *s = log->store;
+    int rc = kl_batch_epochs_append(&log->wal_epochs, &log->store->alloc,
+                                    e->epoch, e->offset);
 
-    if (kl_batch_epochs_append(&log->wal_epochs, &s->alloc, e->epoch,
-                               e->offset) == KL_ENOMEM)
-        kl_store_fail(s, KL_ENOMEM, "no memory for an epoch of", s->path);
+    KL_ASSERT(rc != KL_ENOMEM); /* reserved when the entry was queued */
+    log->epochs_queued -= e->is_epoch;
+    e->is_epoch = 0;
 }
 
 static void wal_entry_durable(struct kl_store_entry *e)
@@ -328,8 +327,8 @@ static void wal_seal(struct kl_store *s)
 {
     struct kl_store_group *g = &s->group;
 
-    s->wal.seal_due_ns = INT64_MAX;
     if (s->wal.next.offset + KL_STORE_BLOCK > s->wal.file_size) {
+        s->wal.seal_due_ns = INT64_MAX;
         kl_store_checkpoint_request(s); /* proves it just as well */
         return;
     }
@@ -340,8 +339,11 @@ static void wal_seal(struct kl_store *s)
     g->seal = 1;
     kl_base_buf_clear(&g->head);
     if (!kl_base_buf_extend(&g->head, KL_STORE_GROUP_HEADER) ||
-        wal_reserve_iov(s, g))
+        wal_reserve_iov(s, g)) {
+        s->wal.seal_due_ns = s->now_ns + WAL_SEAL_AFTER_NS;
         return;
+    }
+    s->wal.seal_due_ns = INT64_MAX;
     wal_encode(s);
     wal_submit(s);
 }

@@ -5,7 +5,11 @@
  */
 #include "store/write.h"
 
-enum { WRITE_IOV_MAX = 8192, WRITE_ENOUGH = 512 * 1024 };
+enum {
+    WRITE_IOV_MAX = 8192,
+    WRITE_ENOUGH = 512 * 1024,
+    WRITE_RETRY_NS = 20000000 /* after want of memory */
+};
 
 int kl_store_write_init(struct kl_store *s)
 {
@@ -13,6 +17,7 @@ int kl_store_write_init(struct kl_store *s)
     if (!s->write)
         return KL_ENOMEM;
     s->write->store = s;
+    kl_base_buf_init(&s->write->manifest, &s->alloc);
     return 0;
 }
 
@@ -44,6 +49,9 @@ void kl_store_write_deinit(struct kl_store *s)
     if (!w)
         return;
     write_clear(w);
+    while (w->block_count > 0)
+        kl_base_free(&s->alloc, w->blocks[--w->block_count], KL_STORE_BLOCK);
+    kl_base_buf_deinit(&w->manifest);
     kl_base_free(&s->alloc, w->steps, w->step_capacity * sizeof *w->steps);
     kl_base_free(&s->alloc, w->shares, w->share_capacity * sizeof *w->shares);
     kl_base_free(&s->alloc, w->iov, w->iov_capacity * sizeof *w->iov);
@@ -56,6 +64,43 @@ int kl_store_write_is_busy(const struct kl_store *s)
     return s->write->busy;
 }
 
+/* ---- reserving -------------------------------------------------------------
+ */
+
+static int write_reserve_manifest(struct kl_store_write *w,
+                                  const struct kl_store_log *log)
+{
+    kl_base_buf_clear(&w->manifest);
+    /* One more segment than there are now. */
+    kl_base_buf_extend(&w->manifest,
+                       kl_store_manifest_size(log->files->count + 1));
+    return w->manifest.error;
+}
+
+/* What applying one entry to a log whose files are loaded may need. After it
+ * nothing fails, so that files and entry are changed together or not at all. */
+static int write_reserve(struct kl_store_write *w,
+                         const struct kl_store_log *log, size_t steps)
+{
+    const struct kl_base_alloc *alloc = &w->store->alloc;
+
+    if (kl_base_reserve(alloc, (void **)&w->steps, &w->step_capacity,
+                        w->step_count + steps, sizeof *w->steps) ||
+        kl_base_reserve(alloc, (void **)&w->iov, &w->iov_capacity,
+                        w->iov_count + 1, sizeof *w->iov))
+        return KL_ENOMEM;
+    while (w->block_count < KL_STORE_WRITE_BLOCKS) {
+        uint8_t *block = kl_base_malloc(alloc, KL_STORE_BLOCK);
+
+        if (!block)
+            return KL_ENOMEM;
+        w->blocks[w->block_count++] = block;
+    }
+    return log->flush == KL_STORE_FLUSH_INTERVAL
+               ? write_reserve_manifest(w, log)
+               : 0;
+}
+
 /* ---- steps ------------------------------------------------------------------
  */
 
@@ -65,12 +110,9 @@ static struct kl_store_step *write_add(struct kl_store_write *w,
                                        struct kl_store_segment *seg)
 {
     static const struct kl_store_step empty;
-    struct kl_store_step *step;
+    struct kl_store_step *step = &w->steps[w->step_count++];
 
-    if (kl_base_reserve(&w->store->alloc, (void **)&w->steps, &w->step_capacity,
-                        w->step_count + 1, sizeof *w->steps))
-        return NULL;
-    step = &w->steps[w->step_count++];
+    KL_ASSERT(w->step_count <= w->step_capacity);
     *step = empty;
     step->type = type;
     step->log = log;
@@ -81,62 +123,58 @@ static struct kl_store_step *write_add(struct kl_store_write *w,
     return step;
 }
 
-static int write_add_index(struct kl_store_write *w, struct kl_store_log *log,
-                           struct kl_store_segment *seg)
+static uint8_t *write_take_block(struct kl_store_write *w)
+{
+    KL_ASSERT(w->block_count > 0);
+    return w->blocks[--w->block_count];
+}
+
+static void write_add_index(struct kl_store_write *w, struct kl_store_log *log,
+                            struct kl_store_segment *seg)
 {
     struct kl_store_files *f = log->files;
     struct kl_store_step *step = write_add(w, KL_STORE_STEP_INDEX, log, seg);
 
-    if (!step)
-        return KL_ENOMEM;
-    step->block = kl_base_malloc(&w->store->alloc, KL_STORE_BLOCK);
-    if (!step->block)
-        return KL_ENOMEM;
+    step->block = write_take_block(w);
     kl_store_index_block_encode(step->block, seg->info.base, f->tail,
                                 (uint32_t)f->tail_count);
     step->blocks = seg->next_index_blocks++;
     f->tail_count = 0;
-    return 0;
 }
 
 int kl_store_write_manifest(const struct kl_store_log *log,
                             struct kl_base_buf *out)
 {
-    const struct kl_base_alloc *alloc = &log->store->alloc;
     struct kl_store_manifest m = {.id = log->id,
                                   .instance = log->instance,
                                   .truncation = log->applied_truncation,
                                   .count = (uint32_t)log->files->count};
-    int rc = 0;
 
-    if (m.count > 0) {
-        m.segments = kl_base_malloc(alloc, m.count * sizeof *m.segments);
-        if (!m.segments)
-            return KL_ENOMEM;
-    }
+    kl_store_manifest_begin(out, &m);
     for (uint32_t i = 0; i < m.count; i++) {
         const struct kl_store_segment *seg = log->files->items[i];
+        struct kl_store_segment_info info = seg->info;
 
-        m.segments[i] = seg->info;
-        m.segments[i].end = seg->sealed ? seg->next_end : -1;
-        m.segments[i].size = seg->sealed ? seg->next_size : 0;
-        m.segments[i].max_timestamp = seg->next_max_timestamp;
+        info.end = seg->sealed ? seg->next_end : -1;
+        info.size = seg->sealed ? seg->next_size : 0;
+        info.max_timestamp = seg->next_max_timestamp;
+        kl_store_manifest_add(out, &info);
     }
-    rc = kl_store_manifest_encode(out, &m);
-    kl_base_free(alloc, m.segments, m.count * sizeof *m.segments);
-    return rc;
+    return kl_store_manifest_end(out);
 }
 
-static int write_add_manifest(struct kl_store_write *w,
-                              struct kl_store_log *log)
+static void write_add_manifest(struct kl_store_write *w,
+                               struct kl_store_log *log)
 {
     struct kl_store_step *step =
         write_add(w, KL_STORE_STEP_MANIFEST, log, NULL);
+    int rc;
 
-    if (!step || kl_store_write_manifest(log, &step->manifest))
-        return KL_ENOMEM;
+    step->manifest = w->manifest;
+    kl_base_buf_init(&w->manifest, &w->store->alloc);
+    rc = kl_store_write_manifest(log, &step->manifest);
+    KL_ASSERT(rc == 0);
     log->manifest_dirty = 0;
-    return 0;
 }
 
 /* ---- rolling ----------------------------------------------------------- */
@@ -159,25 +197,20 @@ static int write_must_roll(const struct kl_store_log *log,
             log->store->wall_ms - active->info.first_ms > c->segment_ms);
 }
 
-static int write_seal(struct kl_store_write *w, struct kl_store_log *log,
-                      struct kl_store_segment *seg)
+static void write_seal(struct kl_store_write *w, struct kl_store_log *log,
+                       struct kl_store_segment *seg)
 {
-    int rc = 0;
-
     if (log->files->tail_count > 0)
-        rc = write_add_index(w, log, seg);
-    if (rc == 0) {
-        seg->sealed = 1;
-        log->bytes += seg->next_size - KL_STORE_BLOCK;
-    }
-    return rc;
+        write_add_index(w, log, seg);
+    seg->sealed = 1;
+    log->bytes += seg->next_size - KL_STORE_BLOCK;
 }
 
 static int write_roll(struct kl_store_write *w, struct kl_store_log *log,
                       const struct kl_store_entry *e)
 {
     struct kl_store *s = w->store;
-    struct kl_store_segment *active = kl_store_files_active(log);
+    struct kl_store_segment *active = kl_store_files_active(log), *fresh;
     struct kl_store_segment_info info = {
         .base = e->offset,
         .end = e->offset,
@@ -187,50 +220,41 @@ static int write_roll(struct kl_store_write *w, struct kl_store_log *log,
         .last_ms = s->wall_ms,
         .truncation = log->applied_truncation,
     };
-    struct kl_store_step *step;
 
-    if (active && write_seal(w, log, active))
+    if (kl_store_files_add(log, &info, &fresh))
         return KL_ENOMEM;
+    if (active)
+        write_seal(w, log, active);
     if (log->flush == KL_STORE_FLUSH_INTERVAL)
         kl_store_flush_soon(log);
-    if (kl_store_files_add(log, &info, &active))
-        return KL_ENOMEM;
     log->files->tail_count = 0;
     log->files->indexed_position = KL_STORE_BLOCK;
     log->roll_next = 0;
     log->manifest_dirty = 1;
     log->folder_dirty = 1;
     s->folders_dirty = 1;
-    step = write_add(w, KL_STORE_STEP_CREATE, log, active);
-    if (!step || !(step->block = kl_base_malloc(&s->alloc, KL_STORE_BLOCK)))
-        return KL_ENOMEM;
+    write_add(w, KL_STORE_STEP_CREATE, log, fresh)->block = write_take_block(w);
     kl_base_stat_add(&s->stats.segments_rolled, 1);
-    if (log->flush == KL_STORE_FLUSH_COMMIT)
-        return 0;
-    return write_add_manifest(w, log);
+    if (log->flush == KL_STORE_FLUSH_INTERVAL)
+        write_add_manifest(w, log);
+    return 0;
 }
 
 /* ---- collecting entries ------------------------------------------------ */
 
-static int write_frame(struct kl_store_write *w, struct kl_store_log *log,
-                       struct kl_store_entry *e)
+static void write_frame(struct kl_store_write *w, struct kl_store_log *log,
+                        struct kl_store_entry *e)
 {
     struct kl_store_segment *seg = kl_store_files_active(log);
     struct kl_store_step *step =
         w->step_count > 0 ? &w->steps[w->step_count - 1] : NULL;
 
-    if (kl_base_reserve(&w->store->alloc, (void **)&w->iov, &w->iov_capacity,
-                        w->iov_count + 1, sizeof *w->iov))
-        return KL_ENOMEM;
     if (kl_store_index_note(log, seg, e->offset, seg->next_size)) {
-        if (write_add_index(w, log, seg))
-            return KL_ENOMEM;
+        write_add_index(w, log, seg);
         step = NULL;
     }
     if (!step || step->type != KL_STORE_STEP_WRITE || step->seg != seg) {
         step = write_add(w, KL_STORE_STEP_WRITE, log, seg);
-        if (!step)
-            return KL_ENOMEM;
         step->iov_first = w->iov_count;
         step->position = seg->next_size;
     }
@@ -245,7 +269,6 @@ static int write_frame(struct kl_store_write *w, struct kl_store_log *log,
         seg->next_max_timestamp = e->max_timestamp;
     seg->info.last_ms = w->store->wall_ms;
     w->bytes += e->size;
-    return 0;
 }
 
 /* KL_EAGAIN: not now, for want of files, handles or memory. */
@@ -262,10 +285,11 @@ static int write_append(struct kl_store_write *w, struct kl_store_log *log,
         kl_store_flush_for_room(w->store);
         return KL_EAGAIN;
     }
-    if (write_must_roll(log, active, e))
+    rc = write_reserve(w, log, KL_STORE_WRITE_STEPS);
+    if (rc == 0 && write_must_roll(log, active, e))
         rc = write_roll(w, log, e);
     if (rc == 0)
-        rc = write_frame(w, log, e);
+        write_frame(w, log, e);
     return rc;
 }
 
@@ -277,6 +301,8 @@ static int write_cut(struct kl_store_write *w, struct kl_store_log *log,
     struct kl_store_step *step;
     int rc = kl_store_load(log);
 
+    if (rc == 0)
+        rc = write_reserve(w, log, log->files->count + 1);
     if (rc)
         return rc;
     f = log->files;
@@ -284,10 +310,7 @@ static int write_cut(struct kl_store_write *w, struct kl_store_log *log,
         seg = f->items[f->count - 1];
         if (seg->info.base < e->offset)
             break;
-        step = write_add(w, KL_STORE_STEP_UNLINK, log, NULL);
-        if (!step)
-            return KL_ENOMEM;
-        step->offset = seg->info.base;
+        write_add(w, KL_STORE_STEP_UNLINK, log, NULL)->offset = seg->info.base;
         if (seg->sealed)
             log->bytes -= seg->next_size - KL_STORE_BLOCK;
         kl_store_files_drop(log, f->count - 1);
@@ -307,8 +330,6 @@ static int write_cut(struct kl_store_write *w, struct kl_store_log *log,
     if (seg->next_end <= e->offset && seg->index_blocks != UINT32_MAX)
         return 0;
     step = write_add(w, KL_STORE_STEP_CUT, log, seg);
-    if (!step)
-        return KL_ENOMEM;
     step->offset = e->offset;
     step->size = seg->next_size;
     return 0;
@@ -355,13 +376,17 @@ static int write_settle_manifest(struct kl_store_write *w,
     for (size_t i = first_step; i < w->step_count; i++)
         if (w->steps[i].type == KL_STORE_STEP_CUT)
             return 0;
-    return write_add_manifest(w, log);
+    if (write_reserve(w, log, 1))
+        return KL_ENOMEM;
+    write_add_manifest(w, log);
+    return 0;
 }
 
-/* Collects what one log has. Returns whether it should be asked again. */
+/* Collects what one log has. KL_EAGAIN, or KL_ENOMEM, where it should be asked
+ * again. */
 static int write_collect(struct kl_store_write *w, struct kl_store_log *log)
 {
-    size_t first_step = w->step_count, whole = first_step;
+    size_t first_step = w->step_count;
     size_t count = 0;
     struct kl_base_list *l;
     struct kl_store_entry *e = NULL;
@@ -370,7 +395,7 @@ static int write_collect(struct kl_store_write *w, struct kl_store_log *log)
     if (kl_base_reserve(&w->store->alloc, (void **)&w->shares,
                         &w->share_capacity, w->share_count + 1,
                         sizeof *w->shares))
-        return 1;
+        return KL_ENOMEM;
     for (l = log->pending.next; l != &log->pending && !write_is_full(w);
          l = l->next) {
         e = KL_BASE_CONTAINER(l, struct kl_store_entry, order);
@@ -381,7 +406,6 @@ static int write_collect(struct kl_store_write *w, struct kl_store_log *log)
         if (rc)
             break;
         e->state = KL_STORE_ENTRY_WRITING;
-        whole = w->step_count;
         count++;
         if (e->type == KL_STORE_ENTRY_TRUNCATE ||
             e->type == KL_STORE_ENTRY_DELETE) {
@@ -389,18 +413,18 @@ static int write_collect(struct kl_store_write *w, struct kl_store_log *log)
             break;
         }
     }
-    /* A failed allocation half way: the files' state is ahead of the entry. */
-    if ((rc == KL_ENOMEM && w->step_count > whole) ||
-        (log->files && write_settle_manifest(w, log, first_step)))
-        kl_store_fail(w->store, KL_ENOMEM, "no memory to write", "segments");
+    if (log->files && write_settle_manifest(w, log, first_step))
+        rc = KL_ENOMEM;
     if (count > 0 || w->step_count > first_step) {
         w->shares[w->share_count].log = log;
         w->shares[w->share_count++].entries = count;
         log->busy = 1;
         log->refs++;
     }
-    return rc == KL_EAGAIN || (count == 0 && l != &log->pending &&
-                               e->state == KL_STORE_ENTRY_DURABLE);
+    if (rc == 0 && count == 0 && l != &log->pending &&
+        e->state == KL_STORE_ENTRY_DURABLE)
+        rc = KL_EAGAIN; /* the job is full */
+    return rc == KL_EEND ? 0 : rc;
 }
 
 /* ---- completion -------------------------------------------------------- */
@@ -571,6 +595,7 @@ void kl_store_write_turn(struct kl_store *s)
     struct kl_store_write *w = s->write;
     struct kl_base_list later, *l;
     struct kl_store_log *log;
+    int rc;
 
     if (w->busy || s->failure.code || kl_base_list_is_empty(&s->dirty) ||
         !write_is_due(s))
@@ -579,15 +604,16 @@ void kl_store_write_turn(struct kl_store *s)
     kl_base_list_init(&later);
     while (!write_is_full(w) && (l = kl_base_list_pop(&s->dirty))) {
         log = KL_BASE_CONTAINER(l, struct kl_store_log, dirty);
-        if (write_collect(w, log))
+        rc = write_collect(w, log);
+        if (rc)
             kl_base_list_push(&later, l);
+        if (rc == KL_ENOMEM)
+            s->write_due_ns = s->now_ns + WRITE_RETRY_NS;
     }
     while ((l = kl_base_list_pop(&later)))
         kl_base_list_push(&s->dirty, l);
-    if (s->failure.code) {
-        write_drop(w);
-        return;
-    }
+    if (write_is_full(w))
+        s->write_due_ns = s->now_ns; /* what is left is as due as this */
     if (w->share_count == 0)
         return;
     w->busy = 1;

@@ -7,6 +7,11 @@
 
 #include "store/state.h"
 
+enum {
+    KL_STORE_WRITE_STEPS = 4, /* that one append may need, at most */
+    KL_STORE_WRITE_BLOCKS = 2
+};
+
 enum kl_store_step_type {
     KL_STORE_STEP_CREATE,   /* segment file with its header block */
     KL_STORE_STEP_WRITE,    /* frames */
@@ -54,6 +59,11 @@ struct kl_store_write
     size_t iov_capacity;
     uint64_t bytes;
     uint8_t busy;
+    /* Reserved for the entry to be applied next: with them nothing fails half
+     * way. */
+    uint8_t *blocks[KL_STORE_WRITE_BLOCKS];
+    size_t block_count;
+    struct kl_base_buf manifest;
     /* From the lane. */
     int code;
     const char *what;
