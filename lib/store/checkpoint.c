@@ -19,6 +19,7 @@ int kl_store_checkpoint_init(struct kl_store *s)
         return KL_ENOMEM;
     c->store = s;
     kl_base_buf_init(&c->slot, &s->alloc);
+    kl_store_retry_init(&c->retry);
     s->checkpoint = c;
     return 0;
 }
@@ -43,6 +44,7 @@ void kl_store_checkpoint_deinit(struct kl_store *s)
 
     if (!c)
         return;
+    checkpoint_clear(c);
     kl_base_free(&s->alloc, c->syncs, c->sync_capacity * sizeof *c->syncs);
     kl_base_free(&s->alloc, c->folders,
                  c->folder_capacity * sizeof *c->folders);
@@ -214,8 +216,10 @@ static void checkpoint_begin(struct kl_store *s, uint32_t flags)
     struct kl_store_checkpoint *c = s->checkpoint;
 
     checkpoint_encode(s, flags);
-    if (c->slot.error)
-        return; /* no memory now: tried again with the next turn */
+    if (c->slot.error) {
+        kl_store_retry_later(s, &c->retry); /* no memory now */
+        return;
+    }
     c->requested = 0;
     c->wal_bytes = kl_base_stat_get(&s->stats.wal_bytes);
     c->started_ns = s->now_ns;
@@ -324,9 +328,11 @@ static void checkpoint_job_done(struct kl_os_job *job)
         KL_BASE_CONTAINER(job, struct kl_store_checkpoint, job);
     struct kl_store *s = c->store;
 
+    if (c->code && kl_store_wait_out(s, &c->retry, c->code, c->what, c->path))
+        return;
+    kl_store_retry_init(&c->retry);
     c->state = KL_STORE_CHECKPOINT_IDLE;
     if (c->code) {
-        kl_store_fail(s, c->code, c->what, c->path);
         checkpoint_clear(c);
         return;
     }
@@ -359,7 +365,8 @@ static void checkpoint_run(struct kl_store *s)
             rc = checkpoint_collect_folder(s, log);
     }
     if (rc) {
-        checkpoint_clear(c); /* no memory now: the next turn tries again */
+        checkpoint_clear(c);
+        kl_store_retry_later(s, &c->retry); /* no memory now */
         return;
     }
     for (size_t i = 0; i < c->folder_count; i++) {
@@ -389,11 +396,26 @@ static int checkpoint_is_due(const struct kl_store *s)
             s->now_ns - c->ended_ns >= CHECKPOINT_TIDY_NS);
 }
 
+/* Whether it is not yet time to try again; a job that waits is submitted when
+ * it is. */
+static int checkpoint_waits(struct kl_store *s)
+{
+    struct kl_store_checkpoint *c = s->checkpoint;
+
+    if (!kl_store_retry_is_waiting(&c->retry))
+        return 0;
+    if (!kl_store_retry_take(s, &c->retry))
+        return 1;
+    if (c->state == KL_STORE_CHECKPOINT_RUNNING)
+        kl_store_submit(s, &c->job, KL_OS_LANE_CLEAN);
+    return 0;
+}
+
 void kl_store_checkpoint_turn(struct kl_store *s)
 {
     struct kl_store_checkpoint *c = s->checkpoint;
 
-    if (s->failure.code)
+    if (s->failure.code || checkpoint_waits(s))
         return;
     if (c->state == KL_STORE_CHECKPOINT_IDLE && s->opened &&
         c->stop_generation == 0 && checkpoint_is_due(s))
@@ -407,6 +429,8 @@ int64_t kl_store_checkpoint_deadline(const struct kl_store *s)
 {
     const struct kl_store_checkpoint *c = s->checkpoint;
 
+    if (kl_store_retry_is_waiting(&c->retry))
+        return c->retry.at_ns;
     if (c->state == KL_STORE_CHECKPOINT_IDLE && kl_store_tidy_is_waiting(s))
         return c->ended_ns + CHECKPOINT_TIDY_NS;
     return INT64_MAX;

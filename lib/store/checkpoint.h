@@ -40,6 +40,7 @@ struct kl_store_checkpoint
     int64_t started_ns;
     int64_t ended_ns;
     int requested;
+    struct kl_store_retry retry; /* of the job, or to begin one */
 
     /* Of the one under way. */
     struct kl_store_position position;

@@ -18,10 +18,8 @@ static int checkpoint_error(struct kl_store_checkpoint *c, int code,
 
 static int checkpoint_sync_each(struct kl_store_checkpoint *c)
 {
-    const struct kl_os_vfs_ops *ops = c->store->vfs->ops;
-
     for (size_t i = 0; i < c->sync_count; i++) {
-        int rc = ops->sync(c->syncs[i].file);
+        int rc = kl_store_sync(c->syncs[i].file);
 
         if (rc) {
             kl_store_path(c->store, "logs", c->path);
@@ -38,7 +36,7 @@ static int checkpoint_sync_all(struct kl_store_checkpoint *c)
 
     if (c->sync_count + c->folder_count <= LANE_MANY)
         return KL_EUNSUPPORTED;
-    rc = c->store->vfs->ops->sync_all(c->file);
+    rc = kl_store_sync_all(c->file);
     if (rc == 0 || rc == KL_EUNSUPPORTED)
         return rc;
     kl_store_path(c->store, NULL, c->path);
@@ -69,14 +67,14 @@ static int checkpoint_names(struct kl_store_checkpoint *c)
 
     for (size_t i = 0; i < c->folder_count && rc == 0; i++) {
         kl_store_path_log(c->folders[i].log, c->path);
-        rc = vfs->ops->sync_dir(vfs, c->path);
+        rc = kl_store_sync_folder(vfs, c->path);
         /* A log that never had a segment has no folder. */
         if (rc == KL_ENOENT && !c->folders[i].has_manifest)
             rc = 0;
     }
     if (rc == 0 && c->sync_folders) {
         kl_store_path(c->store, "logs", c->path);
-        rc = vfs->ops->sync_dir(vfs, c->path);
+        rc = kl_store_sync_folder(vfs, c->path);
     }
     return rc ? checkpoint_error(c, rc, "cannot sync folder") : 0;
 }
@@ -88,7 +86,7 @@ static int checkpoint_slot(struct kl_store_checkpoint *c)
     int rc = ops->write(c->file, &part, 1, 0, NULL);
 
     if (rc == 0)
-        rc = ops->sync(c->file);
+        rc = kl_store_sync(c->file);
     c->bytes += c->slot.size;
     if (rc == 0)
         return 0;

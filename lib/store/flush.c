@@ -5,7 +5,10 @@
  */
 #include "store/state.h"
 
-enum { FLUSH_FOR_ROOM = 8 }; /* logs at a time */
+enum {
+    FLUSH_FOR_ROOM = 8,        /* logs at a time */
+    FLUSH_RETRY_NS = 100000000 /* after want of memory */
+};
 
 static void flush_list(struct kl_store_log *log, int64_t due_ns)
 {
@@ -77,9 +80,7 @@ static void flush_job_run(struct kl_os_job *job)
 
     f->code = 0;
     for (size_t i = 0; i < f->count && f->code == 0; i++) {
-        struct kl_os_file *file = f->segments[i]->writer;
-
-        f->code = file->vfs->ops->sync(file);
+        f->code = kl_store_sync(f->segments[i]->writer);
     }
 }
 
@@ -156,8 +157,10 @@ static void flush_log(struct kl_store *s, struct kl_store_log *log)
     struct kl_store_flush_job *f = &s->flush;
     struct kl_store_segment *seg;
 
-    if (!log->files || flush_reserve(s, log->files->count))
+    if (!log->files || flush_reserve(s, log->files->count)) {
+        log->flush_due_ns = s->now_ns + FLUSH_RETRY_NS;
         return;
+    }
     kl_base_list_remove(&log->flush_link);
     log->flush_due_ns = INT64_MAX;
     log->flush_bytes = 0;

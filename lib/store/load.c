@@ -173,13 +173,16 @@ static void load_job_done(struct kl_os_job *job)
     kl_base_free(&s->alloc, m->segments, m->count * sizeof *m->segments);
     kl_store_read_loaded(log, load->code);
     /* Segments cannot be written behind: the store cannot keep its promise. */
-    if (load->code && !kl_base_list_is_empty(&log->pending)) {
+    if (load->code && !kl_store_is_passing(load->code) &&
+        !kl_base_list_is_empty(&log->pending)) {
         char path[KL_STORE_PATH_MAX];
 
         kl_store_path_log(log, path);
         kl_store_fail(s, load->code, "cannot open the files of", path);
     }
-    if (!kl_base_list_is_empty(&log->pending))
+    if (load->code && !kl_base_list_is_empty(&log->pending))
+        kl_store_log_mark_later(log);
+    else if (!kl_base_list_is_empty(&log->pending))
         kl_store_log_mark_dirty(log);
     kl_store_log_unref(log);
     kl_base_free(&s->alloc, load, sizeof *load);

@@ -11,7 +11,7 @@ const struct kl_base_uuid kl_store_metadata_topic = {
 
 /* Bytes that the WAL holds are written behind in larger pieces, and out of the
  * way of whoever waits for the sync. */
-enum { LOG_WRITE_DELAY_NS = 5000000 };
+enum { LOG_WRITE_DELAY_NS = 5000000, LOG_WRITE_LATER_NS = 100000000 };
 
 enum { ENTRY_ID_KEY = sizeof(struct kl_store_id) };
 KL_STATIC_ASSERT(sizeof(struct kl_store_id) == 20, "no padding in a map key");
@@ -210,17 +210,24 @@ void kl_store_entry_free(struct kl_store_entry *e)
     kl_base_free(&s->alloc, e, sizeof *e);
 }
 
-void kl_store_log_mark_dirty(struct kl_store_log *log)
+static void log_mark(struct kl_store_log *log, int64_t delay_ns)
 {
     struct kl_store *s = log->store;
-    int64_t due = s->now_ns;
 
-    if (log->flush == KL_STORE_FLUSH_COMMIT)
-        due += LOG_WRITE_DELAY_NS;
-    if (due < s->write_due_ns)
-        s->write_due_ns = due;
+    if (s->now_ns + delay_ns < s->write_due_ns)
+        s->write_due_ns = s->now_ns + delay_ns;
     if (kl_base_list_is_empty(&log->dirty))
         kl_base_list_push(&s->dirty, &log->dirty);
+}
+
+void kl_store_log_mark_dirty(struct kl_store_log *log)
+{
+    log_mark(log, log->flush == KL_STORE_FLUSH_COMMIT ? LOG_WRITE_DELAY_NS : 0);
+}
+
+void kl_store_log_mark_later(struct kl_store_log *log)
+{
+    log_mark(log, LOG_WRITE_LATER_NS);
 }
 
 int kl_store_log_enqueue(struct kl_store_log *log,
@@ -308,9 +315,9 @@ static int log_note_epoch(struct kl_store_log *log, struct kl_store_entry *e)
 
     if (is_new && !(e->type == KL_STORE_ENTRY_APPEND &&
                     log->flush == KL_STORE_FLUSH_INTERVAL)) {
-        rc = kl_batch_epochs_reserve(
-            &log->wal_epochs, alloc,
-            (size_t)log->wal_epochs.count + log->epochs_queued + 1);
+        rc = kl_batch_epochs_reserve(&log->wal_epochs, alloc,
+                                     (size_t)log->wal_epochs.count +
+                                         log->epochs_queued + 1);
         e->is_epoch = rc == 0;
         log->epochs_queued += e->is_epoch;
     }

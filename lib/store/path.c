@@ -141,7 +141,7 @@ int kl_store_file_replace(struct kl_os_vfs *vfs, const char *path,
     /* Sync before rename: a crash in between must show the old file, never an
      * empty new one. */
     if (rc == 0)
-        rc = vfs->ops->sync(file);
+        rc = kl_store_sync(file);
     closed = vfs->ops->close(file);
     if (rc == 0)
         rc = closed;

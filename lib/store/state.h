@@ -18,6 +18,13 @@ enum {
     KL_STORE_RING_FILES_MAX = 8
 };
 
+/* Something that could not be done, and when it is tried again. */
+struct kl_store_retry
+{
+    int64_t at_ns; /* INT64_MAX = nothing waits */
+    int64_t delay_ns;
+};
+
 /* Where an entry is on its way. Interval appends skip the WAL. */
 enum kl_store_entry_state {
     KL_STORE_ENTRY_QUEUED,  /* waits for a group */
@@ -69,6 +76,7 @@ struct kl_store_segment
                                    not looked at yet (sealed segments) */
     uint32_t next_index_blocks; /* with the job under way */
     uint8_t counted;            /* handles that open_count knows of */
+    uint8_t index_lost; /* cannot be written; as writer. It ends there */
     uint8_t sealed;
     uint8_t dead; /* not in the log any more; freed with the last reference */
 };
@@ -114,7 +122,7 @@ struct kl_store_log
      * way: a slot states this. */
     int64_t wal_leo;
     struct kl_batch_epochs wal_epochs;
-    uint32_t epochs_queued; /* entries on their way that begin an epoch */
+    uint32_t epochs_queued;      /* entries on their way that begin an epoch */
     uint32_t applied_truncation; /* the files are cut accordingly */
     int64_t cut_low; /* files hold nothing valid from here on: a truncation is
                         on its way; else INT64_MAX */
@@ -171,8 +179,9 @@ struct kl_store_wal
     uint64_t file_size;
     struct kl_store_position next;    /* of the next group to be formed */
     struct kl_store_position durable; /* behind the last synced group */
-    int64_t seal_due_ns;              /* INT64_MAX = sealed or never written */
-    uint8_t stalled;     /* the ring is full: waits for a checkpoint */
+    struct kl_store_retry retry; /* of the group under way, or to form one */
+    int64_t seal_due_ns;         /* INT64_MAX = sealed or never written */
+    uint8_t stalled;             /* the ring is full: waits for a checkpoint */
     uint64_t stalled_at; /* oldest sequence needed when it was found full */
 };
 
@@ -278,6 +287,28 @@ static inline const char *kl_store_why(int code)
 /* The first failure ends all writing, for ever (storage.md 6). */
 void kl_store_fail(struct kl_store *s, int code, const char *what,
                    const char *path);
+/* ---- retry.c ----------------------------------------------------------- */
+
+void kl_store_retry_init(struct kl_store_retry *r);
+/* Tries it again some time later, and later still the next time. */
+void kl_store_retry_later(struct kl_store *s, struct kl_store_retry *r);
+int kl_store_retry_is_waiting(const struct kl_store_retry *r);
+/* 1 once when it is time. */
+int kl_store_retry_take(const struct kl_store *s, struct kl_store_retry *r);
+/* Causes that go away by themselves. */
+int kl_store_is_passing(int code);
+/* A job has failed. 1 where it is to be submitted once more when the retry is
+ * due, else the store fails. */
+int kl_store_wait_out(struct kl_store *s, struct kl_store_retry *r, int code,
+                      const char *what, const char *path);
+/* These never give a code that could be waited out, but for a folder that
+ * could not be opened. Blocking. */
+int kl_store_sync(struct kl_os_file *file);
+int kl_store_sync_all(struct kl_os_file *file);
+int kl_store_sync_folder(struct kl_os_vfs *vfs, const char *path);
+
+/* ---- store.c, the jobs -------------------------------------------------- */
+
 void kl_store_submit(struct kl_store *s, struct kl_os_job *job,
                      enum kl_os_lane_id lane);
 void kl_store_emit_durable(struct kl_store_log *log);
@@ -302,6 +333,8 @@ int kl_store_log_enqueue(struct kl_store_log *log,
 void kl_store_entry_free(struct kl_store_entry *e);
 /* Its entries should be applied: those of a commit log may wait a little. */
 void kl_store_log_mark_dirty(struct kl_store_log *log);
+/* The same, where it could not be done just now. */
+void kl_store_log_mark_later(struct kl_store_log *log);
 /* Evicts from the cache down to its limit. */
 void kl_store_cache_trim(struct kl_store *s, uint64_t limit);
 
@@ -312,6 +345,7 @@ int kl_store_wal_init(struct kl_store *s);
 void kl_store_wal_deinit(struct kl_store *s);
 /* Forms and submits a group when the lane is free and something is queued. */
 void kl_store_wal_turn(struct kl_store *s);
+int64_t kl_store_wal_deadline(const struct kl_store *s);
 /* Moves the position to the start of the next file, with a salt of its own:
  * nothing is appended behind a recovered tail (storage.md 7.6). */
 void kl_store_wal_skip(struct kl_store *s);
@@ -323,6 +357,7 @@ int kl_store_write_init(struct kl_store *s);
 void kl_store_write_deinit(struct kl_store *s);
 void kl_store_write_turn(struct kl_store *s);
 int kl_store_write_is_busy(const struct kl_store *s);
+int64_t kl_store_write_deadline(const struct kl_store *s);
 /* Encodes what the log's manifest should be now. */
 int kl_store_write_manifest(const struct kl_store_log *log,
                             struct kl_base_buf *out);

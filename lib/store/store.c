@@ -94,10 +94,11 @@ void kl_store_free(struct kl_store *s)
         s->lanes->ops->wait(s->lanes);
         store_take_jobs(s);
     }
-    store_free_logs(s);
-    kl_store_tidy_deinit(s);
+    /* Jobs that wait to be tried again hold logs and files. */
     kl_store_write_deinit(s);
     kl_store_checkpoint_deinit(s);
+    store_free_logs(s);
+    kl_store_tidy_deinit(s);
     kl_store_flush_deinit(s);
     kl_store_wal_deinit(s);
     for (int i = 0; i < 2; i++)
@@ -214,12 +215,10 @@ int64_t kl_store_deadline(const struct kl_store *s)
 
     if (!s->opened || s->failure.code)
         return INT64_MAX;
-    if (!kl_store_write_is_busy(s) && !kl_base_list_is_empty(&s->dirty) &&
-        s->write_due_ns < at)
-        at = s->write_due_ns;
-    if (!s->group.busy && kl_base_list_is_empty(&s->queue) &&
-        kl_base_list_is_empty(&s->meta_queue) && s->wal.seal_due_ns < at)
-        at = s->wal.seal_due_ns;
+    if (kl_store_write_deadline(s) < at)
+        at = kl_store_write_deadline(s);
+    if (kl_store_wal_deadline(s) < at)
+        at = kl_store_wal_deadline(s);
     if (kl_store_flush_deadline(s) < at)
         at = kl_store_flush_deadline(s);
     if (kl_store_checkpoint_deadline(s) < at)

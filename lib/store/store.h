@@ -249,6 +249,7 @@ struct kl_store_stats
     kl_base_stat wal_stalls;    /* turns in which the full ring held a group */
     kl_base_stat segment_bytes; /* written to segments and indexes */
     kl_base_stat segment_syncs;
+    kl_base_stat retries; /* jobs once more: no space, descriptor or memory */
     kl_base_stat segments_rolled;
     kl_base_stat segments_deleted;
     kl_base_stat checkpoints;

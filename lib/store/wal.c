@@ -20,6 +20,7 @@ int kl_store_wal_init(struct kl_store *s)
     kl_base_list_init(&g->entries);
     kl_base_buf_init(&g->head, &s->alloc);
     s->wal.seal_due_ns = INT64_MAX;
+    kl_store_retry_init(&s->wal.retry);
     return 0;
 }
 
@@ -75,7 +76,7 @@ static void wal_job_run(struct kl_os_job *job)
 
     g->code = ops->write(g->file, g->iov, g->iov_count, g->offset, NULL);
     if (g->code == 0)
-        g->code = ops->sync(g->file);
+        g->code = kl_store_sync(g->file);
 }
 
 /* ---- completion ------------------------------------------------------------
@@ -152,12 +153,15 @@ static void wal_job_done(struct kl_os_job *job)
     struct kl_store *s = g->store;
     char path[KL_STORE_PATH_MAX];
 
-    g->busy = 0;
     if (g->code) {
         kl_store_path_wal(s, s->wal.next.file, path);
-        kl_store_fail(s, g->code, "cannot write the WAL", path);
+        /* Again: the same bytes to the same place. */
+        g->busy = (uint8_t)kl_store_wait_out(s, &s->wal.retry, g->code,
+                                             "cannot write the WAL", path);
         return;
     }
+    g->busy = 0;
+    kl_store_retry_init(&s->wal.retry);
     kl_base_stat_add(&s->stats.wal_bytes, g->header.size);
     kl_base_stat_add(&s->stats.wal_syncs, 1);
     kl_base_histogram_add(&s->stats.sync_us,
@@ -340,7 +344,7 @@ static void wal_seal(struct kl_store *s)
     kl_base_buf_clear(&g->head);
     if (!kl_base_buf_extend(&g->head, KL_STORE_GROUP_HEADER) ||
         wal_reserve_iov(s, g)) {
-        s->wal.seal_due_ns = s->now_ns + WAL_SEAL_AFTER_NS;
+        kl_store_retry_later(s, &s->wal.retry);
         return;
     }
     s->wal.seal_due_ns = INT64_MAX;
@@ -348,12 +352,34 @@ static void wal_seal(struct kl_store *s)
     wal_submit(s);
 }
 
+/* Whether a group can be formed now; one that waits is submitted again. */
+static int wal_is_free(struct kl_store *s)
+{
+    int waits = kl_store_retry_is_waiting(&s->wal.retry);
+
+    if (waits && !kl_store_retry_take(s, &s->wal.retry))
+        return 0;
+    if (waits && s->group.busy)
+        kl_store_submit(s, &s->group.job, KL_OS_LANE_COMMIT);
+    return !s->group.busy;
+}
+
+int64_t kl_store_wal_deadline(const struct kl_store *s)
+{
+    if (kl_store_retry_is_waiting(&s->wal.retry))
+        return s->wal.retry.at_ns;
+    if (s->group.busy || !kl_base_list_is_empty(&s->queue) ||
+        !kl_base_list_is_empty(&s->meta_queue))
+        return INT64_MAX;
+    return s->wal.seal_due_ns;
+}
+
 void kl_store_wal_turn(struct kl_store *s)
 {
     struct kl_store_group *g = &s->group;
     struct kl_store_position *next = &s->wal.next;
 
-    if (g->busy || s->failure.code)
+    if (s->failure.code || !wal_is_free(s))
         return;
     if (s->wal.stalled && s->wal.stalled_at == kl_store_checkpoint_oldest(s)) {
         kl_store_checkpoint_request(s);
@@ -366,7 +392,8 @@ void kl_store_wal_turn(struct kl_store *s)
         return;
     }
     if (wal_prepare(s)) {
-        wal_untake(s); /* no memory now: the next turn tries again */
+        wal_untake(s); /* no memory now */
+        kl_store_retry_later(s, &s->wal.retry);
         return;
     }
     if (!wal_place(s)) {

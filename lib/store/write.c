@@ -18,28 +18,8 @@ int kl_store_write_init(struct kl_store *s)
         return KL_ENOMEM;
     s->write->store = s;
     kl_base_buf_init(&s->write->manifest, &s->alloc);
+    kl_store_retry_init(&s->write->retry);
     return 0;
-}
-
-static void write_clear_steps(struct kl_store_write *w)
-{
-    struct kl_store *s = w->store;
-
-    for (size_t i = 0; i < w->step_count; i++) {
-        if (w->steps[i].seg)
-            kl_store_segment_unref(s, w->steps[i].seg);
-        kl_base_free(&s->alloc, w->steps[i].block, KL_STORE_BLOCK);
-        kl_base_buf_deinit(&w->steps[i].manifest);
-    }
-    w->step_count = 0;
-}
-
-static void write_clear(struct kl_store_write *w)
-{
-    write_clear_steps(w);
-    w->share_count = 0;
-    w->iov_count = 0;
-    w->bytes = 0;
 }
 
 void kl_store_write_deinit(struct kl_store *s)
@@ -48,7 +28,7 @@ void kl_store_write_deinit(struct kl_store *s)
 
     if (!w)
         return;
-    write_clear(w);
+    kl_store_write_drop(w);
     while (w->block_count > 0)
         kl_base_free(&s->alloc, w->blocks[--w->block_count], KL_STORE_BLOCK);
     kl_base_buf_deinit(&w->manifest);
@@ -62,6 +42,13 @@ void kl_store_write_deinit(struct kl_store *s)
 int kl_store_write_is_busy(const struct kl_store *s)
 {
     return s->write->busy;
+}
+
+int64_t kl_store_write_deadline(const struct kl_store *s)
+{
+    if (s->write->busy)
+        return s->write->retry.at_ns;
+    return kl_base_list_is_empty(&s->dirty) ? INT64_MAX : s->write_due_ns;
 }
 
 /* ---- reserving -------------------------------------------------------------
@@ -133,8 +120,13 @@ static void write_add_index(struct kl_store_write *w, struct kl_store_log *log,
                             struct kl_store_segment *seg)
 {
     struct kl_store_files *f = log->files;
-    struct kl_store_step *step = write_add(w, KL_STORE_STEP_INDEX, log, seg);
+    struct kl_store_step *step;
 
+    if (seg->index_lost) {
+        f->tail_count = 0;
+        return;
+    }
+    step = write_add(w, KL_STORE_STEP_INDEX, log, seg);
     step->block = write_take_block(w);
     kl_store_index_block_encode(step->block, seg->info.base, f->tail,
                                 (uint32_t)f->tail_count);
@@ -427,137 +419,7 @@ static int write_collect(struct kl_store_write *w, struct kl_store_log *log)
     return rc == KL_EEND ? 0 : rc;
 }
 
-/* ---- completion -------------------------------------------------------- */
-
-static void write_step_done(struct kl_store *s, struct kl_store_step *step)
-{
-    struct kl_store_segment *seg = step->seg;
-    struct kl_store_stats *st = &s->stats;
-
-    switch (step->type) {
-    case KL_STORE_STEP_WRITE:
-        seg->info.end = step->offset;
-        seg->info.size = step->position + step->size;
-        seg->info.max_timestamp = seg->next_max_timestamp;
-        kl_base_stat_add(&st->segment_bytes, step->size);
-        break;
-    case KL_STORE_STEP_INDEX:
-        seg->index_blocks = step->blocks + 1;
-        kl_base_stat_add(&st->segment_bytes, KL_STORE_BLOCK);
-        break;
-    case KL_STORE_STEP_CREATE:
-        kl_base_stat_add(&st->segment_bytes, KL_STORE_BLOCK);
-        break;
-    case KL_STORE_STEP_CUT:
-        seg->info.end = seg->next_end = step->offset;
-        seg->info.size = seg->next_size = step->position;
-        seg->index_blocks = seg->next_index_blocks = step->blocks;
-        seg->cuts++;
-        seg->synced_size = 0; /* the new length is not on the medium */
-        break;
-    case KL_STORE_STEP_MANIFEST:
-        kl_base_stat_add(&st->checkpoint_bytes, step->manifest.size);
-        break;
-    case KL_STORE_STEP_UNLINK:
-        break;
-    }
-    if (seg)
-        kl_store_segment_unref(s, seg);
-    step->seg = NULL;
-}
-
-/* An interval log goes on in a segment of its own, and its manifest, which the
- * next slot waits for, states where the cut one ends: nothing can bring back
- * what was cut (storage.md 5.8). */
-static void write_truncated(struct kl_store_log *log, int64_t offset)
-{
-    struct kl_store_segment *last = kl_store_files_active(log);
-
-    if (log->applied_truncation == log->truncation) {
-        log->durable_leo = offset;
-        kl_store_emit_durable(log);
-    }
-    log->roll_next = 1;
-    log->manifest_dirty = 1;
-    if (last) {
-        last->sealed = 1;
-        log->bytes += last->info.size - KL_STORE_BLOCK;
-    }
-    kl_store_flush_soon(log);
-}
-
-static void write_entry_done(struct kl_store_log *log, struct kl_store_entry *e)
-{
-    struct kl_store *s = log->store;
-
-    if (e->type == KL_STORE_ENTRY_TRUNCATE) {
-        log->applied_truncation = e->truncation;
-        if (log->applied_truncation == log->truncation)
-            log->cut_low = INT64_MAX;
-        if (log->flush == KL_STORE_FLUSH_INTERVAL)
-            write_truncated(log, e->offset);
-    }
-    if (e->type != KL_STORE_ENTRY_APPEND || e->cut || log->deleted) {
-        kl_store_entry_free(e);
-        return;
-    }
-    if (log->flush == KL_STORE_FLUSH_INTERVAL &&
-        e->truncation == log->truncation) {
-        log->durable_leo = e->end;
-        kl_store_emit_durable(log);
-        kl_store_flush_note(log, e->size);
-    }
-    s->pending_bytes -= e->chunk->capacity;
-    s->cache_bytes += e->chunk->capacity;
-    e->state = KL_STORE_ENTRY_CACHED;
-    kl_base_list_remove(&e->order);
-    kl_base_list_push(&log->cached, &e->order);
-    kl_base_list_push(&s->cache, &e->cache);
-}
-
-static void write_deleted(struct kl_store_log *log)
-{
-    char path[KL_STORE_PATH_MAX];
-
-    kl_store_path_log(log, path);
-    kl_store_checkpoint_release(log);
-    kl_store_read_loaded(log, KL_ECLOSED);
-    kl_store_tidy_folder(log->store, path,
-                         kl_store_checkpoint_generation(log->store));
-    kl_store_log_remove(log);
-}
-
-static void write_share_done(struct kl_store_share *share)
-{
-    struct kl_store_log *log = share->log;
-    struct kl_store_entry *e;
-    int gone = 0;
-
-    log->busy = 0;
-    for (size_t i = 0; i < share->entries; i++) {
-        e = KL_BASE_CONTAINER(log->pending.next, struct kl_store_entry, order);
-        KL_ASSERT(e->state == KL_STORE_ENTRY_WRITING);
-        gone = e->type == KL_STORE_ENTRY_DELETE;
-        write_entry_done(log, e);
-    }
-    if (gone)
-        write_deleted(log);
-    else if (!kl_base_list_is_empty(&log->pending) ||
-             (log->manifest_dirty && log->flush == KL_STORE_FLUSH_INTERVAL))
-        kl_store_log_mark_dirty(log);
-    if (!gone)
-        kl_store_checkpoint_settled(log);
-    kl_store_log_unref(log);
-}
-
-/* After a failure: nothing of the job counts. */
-static void write_drop(struct kl_store_write *w)
-{
-    write_clear_steps(w);
-    for (size_t i = 0; i < w->share_count; i++)
-        kl_store_log_unref(w->shares[i].log);
-    write_clear(w);
-}
+/* ---- the job ------------------------------------------------------------ */
 
 static void write_job_done(struct kl_os_job *job)
 {
@@ -565,18 +427,14 @@ static void write_job_done(struct kl_os_job *job)
         KL_BASE_CONTAINER(job, struct kl_store_write, job);
     struct kl_store *s = w->store;
 
-    w->busy = 0;
-    if (w->code) {
-        kl_store_fail(s, w->code, w->what, w->path);
-        write_drop(w);
+    if (w->code && kl_store_wait_out(s, &w->retry, w->code, w->what, w->path))
         return;
-    }
-    for (size_t i = 0; i < w->step_count; i++)
-        write_step_done(s, &w->steps[i]);
-    for (size_t i = 0; i < w->share_count; i++)
-        write_share_done(&w->shares[i]);
-    write_clear(w);
-    kl_store_cache_trim(s, s->config.cache_bytes_max);
+    kl_store_retry_init(&w->retry);
+    w->busy = 0;
+    if (w->code)
+        kl_store_write_drop(w);
+    else
+        kl_store_write_finish(w);
 }
 
 /* Whether what there is is worth a job now. */
@@ -597,8 +455,14 @@ void kl_store_write_turn(struct kl_store *s)
     struct kl_store_log *log;
     int rc;
 
-    if (w->busy || s->failure.code || kl_base_list_is_empty(&s->dirty) ||
-        !write_is_due(s))
+    if (s->failure.code)
+        return;
+    if (w->busy) {
+        if (kl_store_retry_take(s, &w->retry))
+            kl_store_submit(s, &w->job, KL_OS_LANE_SEGMENT);
+        return;
+    }
+    if (kl_base_list_is_empty(&s->dirty) || !write_is_due(s))
         return;
     s->write_due_ns = INT64_MAX;
     kl_base_list_init(&later);

@@ -32,7 +32,7 @@ struct kl_store_step
     uint64_t position; /* WRITE; CUT: out, the new size */
     uint64_t size;
     int64_t offset;  /* WRITE: end behind it; CUT: where; UNLINK: base */
-    uint32_t blocks; /* INDEX: which; CUT: out, usable */
+    uint32_t blocks; /* INDEX: which; out: usable, 0 = not written */
     uint8_t *block;  /* INDEX: 4 KiB, owned */
     struct kl_base_buf manifest;
 };
@@ -57,8 +57,10 @@ struct kl_store_write
     struct kl_os_iovec *iov;
     size_t iov_count;
     size_t iov_capacity;
+    size_t steps_done; /* the lane's: what comes first when it is repeated */
     uint64_t bytes;
-    uint8_t busy;
+    uint8_t busy; /* under way, or waiting to be tried again */
+    struct kl_store_retry retry;
     /* Reserved for the entry to be applied next: with them nothing fails half
      * way. */
     uint8_t *blocks[KL_STORE_WRITE_BLOCKS];
@@ -70,7 +72,15 @@ struct kl_store_write
     char path[KL_STORE_PATH_MAX];
 };
 
-/* Runs all steps up to the first failure. */
+/* Runs the steps from the first that is not done up to the first failure. A
+ * step that failed may be repeated as it is. */
 void kl_store_write_run(struct kl_os_job *job);
+
+/* ---- write_done.c ------------------------------------------------------ */
+
+/* All steps are done: what they change comes into force. */
+void kl_store_write_finish(struct kl_store_write *w);
+/* Nothing of the job counts: after a failure, or when the store is freed. */
+void kl_store_write_drop(struct kl_store_write *w);
 
 #endif

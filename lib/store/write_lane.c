@@ -77,17 +77,29 @@ static int lane_write(struct kl_store_write *w, struct kl_store_step *step)
     return 0;
 }
 
+/* An index can be done without: where it cannot be written it ends, and
+ * look-ups walk from its last entry. */
 static int lane_index(struct kl_store_write *w, struct kl_store_step *step)
 {
+    struct kl_store_segment *seg = step->seg;
     struct kl_os_iovec part = {step->block, KL_STORE_BLOCK};
-    int rc = lane_open(w, step, "idx", KL_OS_CREATE, &step->seg->index_writer);
+    int rc;
 
-    if (rc)
-        return rc;
-    rc = w->store->vfs->ops->write(step->seg->index_writer, &part, 1,
-                                   (uint64_t)step->blocks * KL_STORE_BLOCK,
-                                   NULL);
-    return rc ? lane_fail(w, rc, "cannot write") : 0;
+    if (seg->index_lost) {
+        step->blocks = 0;
+        return 0;
+    }
+    rc = lane_open(w, step, "idx", KL_OS_CREATE, &seg->index_writer);
+    if (rc == 0)
+        rc = w->store->vfs->ops->write(seg->index_writer, &part, 1,
+                                       (uint64_t)step->blocks * KL_STORE_BLOCK,
+                                       NULL);
+    if (kl_store_is_passing(rc))
+        return lane_fail(w, rc, "cannot write");
+    seg->index_lost = rc != 0;
+    step->blocks = rc == 0 ? step->blocks + 1 : 0;
+    w->code = 0;
+    return 0;
 }
 
 static int lane_manifest(struct kl_store_write *w, struct kl_store_step *step)
@@ -101,10 +113,10 @@ static int lane_manifest(struct kl_store_write *w, struct kl_store_step *step)
     if (rc)
         return lane_fail(w, rc, "cannot replace");
     kl_store_path_log(step->log, folder);
-    rc = vfs->ops->sync_dir(vfs, folder);
+    rc = kl_store_sync_folder(vfs, folder);
     if (rc == 0) {
         kl_store_path(w->store, "logs", folder);
-        rc = vfs->ops->sync_dir(vfs, folder);
+        rc = kl_store_sync_folder(vfs, folder);
     }
     return rc ? lane_fail(w, rc, "cannot sync the folder of") : 0;
 }
@@ -169,8 +181,8 @@ void kl_store_write_run(struct kl_os_job *job)
     int rc = 0;
 
     w->code = 0;
-    for (size_t i = 0; i < w->step_count && rc == 0; i++) {
-        struct kl_store_step *step = &w->steps[i];
+    for (; w->steps_done < w->step_count; w->steps_done++) {
+        struct kl_store_step *step = &w->steps[w->steps_done];
 
         switch (step->type) {
         case KL_STORE_STEP_CREATE:
@@ -192,5 +204,7 @@ void kl_store_write_run(struct kl_os_job *job)
             rc = lane_cut(w, step);
             break;
         }
+        if (rc)
+            break;
     }
 }
