@@ -32,6 +32,8 @@ static const struct stats_row stats_store[] = {
     STORE_ROW(segment_bytes, STATS_COUNTER,
               "Bytes written to segments and indexes."),
     STORE_ROW(segment_syncs, STATS_COUNTER, "Syncs of segments."),
+    STORE_ROW(retries, STATS_COUNTER,
+              "Writes tried again for want of space, descriptors or memory."),
     STORE_ROW(segments_rolled, STATS_COUNTER, "Segments begun."),
     STORE_ROW(segments_deleted, STATS_COUNTER, "Segments deleted."),
     STORE_ROW(checkpoints, STATS_COUNTER, "Checkpoints written."),

@@ -5,6 +5,7 @@
 
 #include "need.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,6 +13,7 @@ struct trace_file
 {
     struct kl_os_file base;
     struct kl_os_file *inner;
+    char path[256];
 };
 
 static const char *const trace_names[TRACE_VFS_ANY + 1] = {
@@ -21,9 +23,10 @@ static const char *const trace_names[TRACE_VFS_ANY + 1] = {
     "sync_dir",  "sync_all", "space",    "any",
 };
 
-static int trace_is_failing(struct trace_vfs *t, enum trace_vfs_kind kind)
+static int trace_is_failing(struct trace_vfs *t, enum trace_vfs_kind kind,
+                            const char *path)
 {
-    if (!t->fail_in)
+    if (!t->fail_in || (t->fail_part && !strstr(path, t->fail_part)))
         return 0;
     if (t->fail_kind != kind && t->fail_kind != TRACE_VFS_ANY)
         return 0;
@@ -55,7 +58,8 @@ static void trace_note_owner(struct trace_vfs *t, enum trace_vfs_kind kind)
 
 /* Every call begins here: 0 where it is passed on, or the code that it is to
  * return. */
-static int trace_enter(struct kl_os_vfs *vfs, enum trace_vfs_kind kind)
+static int trace_enter(struct kl_os_vfs *vfs, enum trace_vfs_kind kind,
+                       const char *path)
 {
     struct trace_vfs *t = (struct trace_vfs *)vfs;
     int rc = 0;
@@ -64,11 +68,13 @@ static int trace_enter(struct kl_os_vfs *vfs, enum trace_vfs_kind kind)
     t->counts[kind]++;
     t->counts[TRACE_VFS_ANY]++;
     trace_note_owner(t, kind);
-    if (trace_is_failing(t, kind))
+    if (trace_is_failing(t, kind, path))
         rc = t->fail_code;
     if (trace_is_cut(t))
         rc = KL_EIO;
     t->failed += rc != 0;
+    if (rc)
+        t->failed_kind = kind;
     kl_os_mutex_unlock(&t->mutex);
     return rc;
 }
@@ -81,6 +87,11 @@ static struct kl_os_vfs *trace_inner(struct kl_os_vfs *vfs)
 static struct kl_os_file *trace_inner_file(struct kl_os_file *file)
 {
     return ((struct trace_file *)file)->inner;
+}
+
+static const char *trace_path(struct kl_os_file *file)
+{
+    return ((struct trace_file *)file)->path;
 }
 
 static void trace_count_handles(struct kl_os_vfs *vfs, int change)
@@ -97,7 +108,7 @@ static int trace_open(struct kl_os_vfs *vfs, const char *path, uint32_t flags,
 {
     struct kl_os_vfs *inner = trace_inner(vfs);
     struct trace_file *file;
-    int rc = trace_enter(vfs, TRACE_VFS_OPEN);
+    int rc = trace_enter(vfs, TRACE_VFS_OPEN, path);
 
     if (rc)
         return rc;
@@ -109,6 +120,7 @@ static int trace_open(struct kl_os_vfs *vfs, const char *path, uint32_t flags,
         return rc;
     }
     file->base.vfs = vfs;
+    snprintf(file->path, sizeof file->path, "%s", path);
     trace_count_handles(vfs, 1);
     *out = &file->base;
     return 0;
@@ -117,7 +129,7 @@ static int trace_open(struct kl_os_vfs *vfs, const char *path, uint32_t flags,
 static int trace_close(struct kl_os_file *file)
 {
     struct kl_os_file *inner = trace_inner_file(file);
-    int fault = trace_enter(file->vfs, TRACE_VFS_CLOSE);
+    int fault = trace_enter(file->vfs, TRACE_VFS_CLOSE, trace_path(file));
     int rc = inner->vfs->ops->close(inner);
 
     trace_count_handles(file->vfs, -1);
@@ -129,7 +141,7 @@ static int trace_read(struct kl_os_file *file, void *buf, size_t size,
                       uint64_t offset, size_t *read_out)
 {
     struct kl_os_file *inner = trace_inner_file(file);
-    int rc = trace_enter(file->vfs, TRACE_VFS_READ);
+    int rc = trace_enter(file->vfs, TRACE_VFS_READ, trace_path(file));
 
     *read_out = 0;
     if (rc)
@@ -141,7 +153,7 @@ static int trace_write(struct kl_os_file *file, const struct kl_os_iovec *iov,
                        size_t count, uint64_t offset, size_t *written_out)
 {
     struct kl_os_file *inner = trace_inner_file(file);
-    int rc = trace_enter(file->vfs, TRACE_VFS_WRITE);
+    int rc = trace_enter(file->vfs, TRACE_VFS_WRITE, trace_path(file));
 
     if (written_out)
         *written_out = 0;
@@ -153,7 +165,7 @@ static int trace_write(struct kl_os_file *file, const struct kl_os_iovec *iov,
 static int trace_sync(struct kl_os_file *file)
 {
     struct kl_os_file *inner = trace_inner_file(file);
-    int rc = trace_enter(file->vfs, TRACE_VFS_SYNC);
+    int rc = trace_enter(file->vfs, TRACE_VFS_SYNC, trace_path(file));
 
     return rc ? rc : inner->vfs->ops->sync(inner);
 }
@@ -163,14 +175,14 @@ static void trace_writeback(struct kl_os_file *file, uint64_t offset,
 {
     struct kl_os_file *inner = trace_inner_file(file);
 
-    if (!trace_enter(file->vfs, TRACE_VFS_WRITEBACK))
+    if (!trace_enter(file->vfs, TRACE_VFS_WRITEBACK, trace_path(file)))
         inner->vfs->ops->writeback(inner, offset, size);
 }
 
 static int trace_truncate(struct kl_os_file *file, uint64_t size)
 {
     struct kl_os_file *inner = trace_inner_file(file);
-    int rc = trace_enter(file->vfs, TRACE_VFS_TRUNCATE);
+    int rc = trace_enter(file->vfs, TRACE_VFS_TRUNCATE, trace_path(file));
 
     return rc ? rc : inner->vfs->ops->truncate(inner, size);
 }
@@ -179,7 +191,7 @@ static int trace_allocate(struct kl_os_file *file, uint64_t offset,
                           uint64_t size)
 {
     struct kl_os_file *inner = trace_inner_file(file);
-    int rc = trace_enter(file->vfs, TRACE_VFS_ALLOCATE);
+    int rc = trace_enter(file->vfs, TRACE_VFS_ALLOCATE, trace_path(file));
 
     return rc ? rc : inner->vfs->ops->allocate(inner, offset, size);
 }
@@ -187,7 +199,7 @@ static int trace_allocate(struct kl_os_file *file, uint64_t offset,
 static int trace_size(struct kl_os_file *file, uint64_t *size_out)
 {
     struct kl_os_file *inner = trace_inner_file(file);
-    int rc = trace_enter(file->vfs, TRACE_VFS_SIZE);
+    int rc = trace_enter(file->vfs, TRACE_VFS_SIZE, trace_path(file));
 
     return rc ? rc : inner->vfs->ops->size(inner, size_out);
 }
@@ -195,7 +207,7 @@ static int trace_size(struct kl_os_file *file, uint64_t *size_out)
 static int trace_lock(struct kl_os_file *file)
 {
     struct kl_os_file *inner = trace_inner_file(file);
-    int rc = trace_enter(file->vfs, TRACE_VFS_LOCK);
+    int rc = trace_enter(file->vfs, TRACE_VFS_LOCK, trace_path(file));
 
     return rc ? rc : inner->vfs->ops->lock(inner);
 }
@@ -203,7 +215,7 @@ static int trace_lock(struct kl_os_file *file)
 static int trace_rename(struct kl_os_vfs *vfs, const char *from, const char *to)
 {
     struct kl_os_vfs *inner = trace_inner(vfs);
-    int rc = trace_enter(vfs, TRACE_VFS_RENAME);
+    int rc = trace_enter(vfs, TRACE_VFS_RENAME, to);
 
     return rc ? rc : inner->ops->rename(inner, from, to);
 }
@@ -211,7 +223,7 @@ static int trace_rename(struct kl_os_vfs *vfs, const char *from, const char *to)
 static int trace_unlink(struct kl_os_vfs *vfs, const char *path)
 {
     struct kl_os_vfs *inner = trace_inner(vfs);
-    int rc = trace_enter(vfs, TRACE_VFS_UNLINK);
+    int rc = trace_enter(vfs, TRACE_VFS_UNLINK, path);
 
     return rc ? rc : inner->ops->unlink(inner, path);
 }
@@ -219,7 +231,7 @@ static int trace_unlink(struct kl_os_vfs *vfs, const char *path)
 static int trace_mkdir(struct kl_os_vfs *vfs, const char *path)
 {
     struct kl_os_vfs *inner = trace_inner(vfs);
-    int rc = trace_enter(vfs, TRACE_VFS_MKDIR);
+    int rc = trace_enter(vfs, TRACE_VFS_MKDIR, path);
 
     return rc ? rc : inner->ops->mkdir(inner, path);
 }
@@ -227,7 +239,7 @@ static int trace_mkdir(struct kl_os_vfs *vfs, const char *path)
 static int trace_rmdir(struct kl_os_vfs *vfs, const char *path)
 {
     struct kl_os_vfs *inner = trace_inner(vfs);
-    int rc = trace_enter(vfs, TRACE_VFS_RMDIR);
+    int rc = trace_enter(vfs, TRACE_VFS_RMDIR, path);
 
     return rc ? rc : inner->ops->rmdir(inner, path);
 }
@@ -236,7 +248,7 @@ static int trace_list(struct kl_os_vfs *vfs, const char *path, kl_os_list_fn fn,
                       void *user)
 {
     struct kl_os_vfs *inner = trace_inner(vfs);
-    int rc = trace_enter(vfs, TRACE_VFS_LIST);
+    int rc = trace_enter(vfs, TRACE_VFS_LIST, path);
 
     return rc ? rc : inner->ops->list(inner, path, fn, user);
 }
@@ -244,7 +256,7 @@ static int trace_list(struct kl_os_vfs *vfs, const char *path, kl_os_list_fn fn,
 static int trace_sync_dir(struct kl_os_vfs *vfs, const char *path)
 {
     struct kl_os_vfs *inner = trace_inner(vfs);
-    int rc = trace_enter(vfs, TRACE_VFS_SYNC_DIR);
+    int rc = trace_enter(vfs, TRACE_VFS_SYNC_DIR, path);
 
     return rc ? rc : inner->ops->sync_dir(inner, path);
 }
@@ -252,7 +264,7 @@ static int trace_sync_dir(struct kl_os_vfs *vfs, const char *path)
 static int trace_sync_all(struct kl_os_file *file)
 {
     struct kl_os_file *inner = trace_inner_file(file);
-    int rc = trace_enter(file->vfs, TRACE_VFS_SYNC_ALL);
+    int rc = trace_enter(file->vfs, TRACE_VFS_SYNC_ALL, trace_path(file));
 
     return rc ? rc : inner->vfs->ops->sync_all(inner);
 }
@@ -261,7 +273,7 @@ static int trace_space(struct kl_os_vfs *vfs, const char *path,
                        uint64_t *free_out)
 {
     struct kl_os_vfs *inner = trace_inner(vfs);
-    int rc = trace_enter(vfs, TRACE_VFS_SPACE);
+    int rc = trace_enter(vfs, TRACE_VFS_SPACE, path);
 
     return rc ? rc : inner->ops->space(inner, path, free_out);
 }
@@ -372,26 +384,33 @@ uint64_t trace_vfs_take_owner_calls(struct trace_vfs *t)
 }
 
 static void trace_arm(struct trace_vfs *t, enum trace_vfs_kind kind,
-                      uint64_t nth, int code, int is_lasting)
+                      uint64_t nth, int code, int is_lasting, const char *part)
 {
     kl_os_mutex_lock(&t->mutex);
     t->fail_kind = kind;
     t->fail_in = nth;
     t->fail_code = code;
     t->fail_on = is_lasting;
+    t->fail_part = part;
     kl_os_mutex_unlock(&t->mutex);
 }
 
 void trace_vfs_fail(struct trace_vfs *t, enum trace_vfs_kind kind, uint64_t nth,
                     int code)
 {
-    trace_arm(t, kind, nth, code, 0);
+    trace_arm(t, kind, nth, code, 0, NULL);
 }
 
 void trace_vfs_fail_from(struct trace_vfs *t, enum trace_vfs_kind kind,
                          uint64_t nth, int code)
 {
-    trace_arm(t, kind, nth, code, 1);
+    trace_arm(t, kind, nth, code, 1, NULL);
+}
+
+void trace_vfs_fail_path(struct trace_vfs *t, enum trace_vfs_kind kind,
+                         const char *part, int code)
+{
+    trace_arm(t, kind, 1, code, 1, part);
 }
 
 void trace_vfs_cut(struct trace_vfs *t, uint64_t calls)

@@ -53,7 +53,9 @@ struct trace_vfs
     enum trace_vfs_kind fail_kind;
     uint64_t fail_in; /* matching calls until the failing one; 0 = none */
     int fail_code;
-    int fail_on; /* 1 = all matching calls after it fail too */
+    int fail_on;           /* 1 = all matching calls after it fail too */
+    const char *fail_part; /* only where the path contains it; NULL = all */
+    enum trace_vfs_kind failed_kind; /* of the last call that was failed */
 
     int is_cutting;
     uint64_t cut_in; /* calls that still pass */
@@ -83,6 +85,10 @@ void trace_vfs_fail(struct trace_vfs *t, enum trace_vfs_kind kind, uint64_t nth,
 /* The same for that call and all of the kind after it. */
 void trace_vfs_fail_from(struct trace_vfs *t, enum trace_vfs_kind kind,
                          uint64_t nth, int code);
+/* The same for every call of a kind on paths that contain a text, which must
+ * stay where it is. */
+void trace_vfs_fail_path(struct trace_vfs *t, enum trace_vfs_kind kind,
+                         const char *part, int code);
 /* After this many more calls every call fails with KL_EIO. */
 void trace_vfs_cut(struct trace_vfs *t, uint64_t calls);
 /* No faults any more. */

@@ -77,7 +77,22 @@ static void turns(int count)
 static int is_known(int code)
 {
     return code == 0 || code == KL_ENOMEM || code == KL_EIO ||
-           code == KL_EDISKFULL || code == KL_EFAILED;
+           code == KL_EDISKFULL || code == KL_ENOFILES || code == KL_EFAILED;
+}
+
+/* What passes has not failed the store, but for a sync. */
+static void check_failure(void)
+{
+    int code = trace_vfs_failed(&fx.trace) ? fx.trace.fail_code : 0;
+    enum trace_vfs_kind kind = fx.trace.failed_kind;
+
+    if (!fx.store || kl_store_failure(fx.store, NULL) == 0)
+        return;
+    ck_assert_msg(code == KL_EIO || kind == TRACE_VFS_SYNC ||
+                      kind == TRACE_VFS_SYNC_DIR || kind == TRACE_VFS_SYNC_ALL,
+                  "failed with %d in %s after %d",
+                  kl_store_failure(fx.store, NULL), trace_vfs_kind_name(kind),
+                  code);
 }
 
 /* As fill, but that the store may refuse. */
@@ -185,6 +200,7 @@ static int scenario_reopen(void)
 {
     int rc;
 
+    check_failure();
     store_fixture_crash(&fx);
     a = b = NULL;
     rc = store_fixture_open(&fx);
@@ -223,6 +239,7 @@ static void scenario(void)
         kl_store_delete(other);
     }
     turns(3);
+    check_failure();
 }
 
 /* ---- afterwards
@@ -306,7 +323,7 @@ END_TEST
 
 START_TEST(every_file_call_fails_once)
 {
-    static const int codes[] = {KL_EIO, KL_EDISKFULL};
+    static const int codes[] = {KL_EIO, KL_EDISKFULL, KL_ENOFILES};
     uint64_t i = 1, failed;
 
     do {
@@ -422,7 +439,7 @@ Suite *suite_store_faults(void)
     tcase_set_timeout(t, 120);
     tcase_add_test(t, scenario_without_a_fault);
     tcase_add_test(t, every_allocation_fails_once);
-    tcase_add_loop_test(t, every_file_call_fails_once, 0, 2);
+    tcase_add_loop_test(t, every_file_call_fails_once, 0, 3);
     tcase_add_loop_test(t, every_file_call_fails_from_some_moment_on, 0, 2);
     tcase_add_test(t, owner_makes_no_file_calls);
     suite_add_tcase(suite, t);
