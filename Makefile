@@ -48,16 +48,24 @@ OPTIONS_debug = -O0 -g
 OPTIONS_asan = -O1 -g
 OPTIONS_tsan = -O1 -g
 OPTIONS_cov = -O0 -g
+OPTIONS_fuzz = -O2 -g
 VARIANT_debug = -DKL_DEBUG
 VARIANT_asan = -DKL_DEBUG -fsanitize=address,undefined \
     -fno-sanitize-recover=all -fno-omit-frame-pointer
 VARIANT_tsan = -DKL_DEBUG -fsanitize=thread -fno-omit-frame-pointer
 VARIANT_cov = --coverage
+# make fuzz SANITIZE= is faster and sees less.
+SANITIZE ?= ,address,undefined
+VARIANT_fuzz = -DKL_DEBUG -fsanitize=fuzzer-no-link$(SANITIZE) \
+    -fno-sanitize-recover=all -fno-omit-frame-pointer
 ifeq ($(origin OPTIONS_$(VARIANT)),undefined)
-$(error VARIANT is release, debug, asan, tsan or cov, not "$(VARIANT)")
+$(error VARIANT is release, debug, asan, tsan, cov or fuzz, not "$(VARIANT)")
 endif
 CFLAGS ?= $(OPTIONS_$(VARIANT))
-SANITIZED = $(filter asan tsan,$(VARIANT))
+SANITIZED = $(filter asan tsan fuzz,$(VARIANT))
+ifeq ($(VARIANT)$(origin CC),fuzzdefault)
+CC := clang
+endif
 
 # The codecs are optional: LZ4= or ZSTD= on the command line leaves one out.
 LZ4 ?= $(call has,liblz4)
@@ -113,6 +121,9 @@ process_SRC := $(sort $(wildcard test/process/*.c))
 BENCH_SRC := $(sort $(wildcard test/bench/*.c))
 # Each file is one program for the Python script of the same level.
 PROPERTY_SRC := $(sort $(wildcard test/property/*.c))
+# fuzz_<target>.c; other files are helpers of all targets.
+fuzz_SRC := $(sort $(wildcard test/fuzz/*.c))
+FUZZ := $(patsubst test/fuzz/fuzz_%.c,%,$(filter test/fuzz/fuzz_%,$(fuzz_SRC)))
 TESTLIB_SRC := $(sort $(wildcard test/lib/*.c))
 TESTLIB := $(BUILD)/test/libtest.a
 LEVELS := unit $(foreach l,fault api process,$(if $($l_SRC),$l))
@@ -132,7 +143,8 @@ $(COMPILE) $(COMPILE_lib) $(CODEC_CFLAGS) $(CHECK_CFLAGS) $(CPPFLAGS) $(CFLAGS)
 endef
 define STAMP_links
 $(LINK) $(LDFLAGS) $(LIBS) $(CHECK_LIBS) $(LIB_SRC) $(KRAFTLOG_SRC)
-$(unit_SRC) $(fault_SRC) $(api_SRC) $(process_SRC) $(BENCH_SRC) $(TESTLIB_SRC)
+$(unit_SRC) $(fault_SRC) $(api_SRC) $(process_SRC) $(BENCH_SRC) $(fuzz_SRC)
+$(TESTLIB_SRC)
 endef
 $(BUILD)/flags $(BUILD)/links: $(BUILD)/%: FORCE
 	$(shell mkdir -p $(@D))$(file >$@.new,$(STAMP_$*))
@@ -156,7 +168,8 @@ $(BUILD)/obj/%.o: %.c $(BUILD)/flags
 	    $(call includes,$<) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
 
 ALL_SRC := $(LIB_SRC) $(KRAFTLOG_SRC) $(EXAMPLE_SRC) $(unit_SRC) $(fault_SRC) \
-    $(api_SRC) $(process_SRC) $(BENCH_SRC) $(PROPERTY_SRC) $(TESTLIB_SRC)
+    $(api_SRC) $(process_SRC) $(BENCH_SRC) $(PROPERTY_SRC) $(fuzz_SRC) \
+    $(TESTLIB_SRC)
 -include $(patsubst %.c,$(BUILD)/obj/%.d,$(ALL_SRC))
 
 # ---- libraries --------------------------------------------------------------
@@ -260,6 +273,29 @@ $(BUILD)/test/bench: $(call obj,$(BENCH_SRC)) $(TESTLIB) $(STATIC) \
 	$(Q)$(LINK) $(LDFLAGS) -o $@ $(call obj,$(BENCH_SRC)) $(TESTLIB) \
 	    $(STATIC) $(LIBS)
 
+# All targets behind the stand-alone driver, or one behind libFuzzer.
+FUZZ_HELP := $(filter-out %/driver.o %/entry.o,\
+    $(call obj,$(filter-out test/fuzz/fuzz_%,$(fuzz_SRC))))
+FUZZ_OBJ := $(call obj,$(filter test/fuzz/fuzz_%,$(fuzz_SRC)))
+FUZZERS := $(addprefix $(BUILD)/test/fuzz-,$(FUZZ))
+$(BUILD)/test/fuzz.c $(addsuffix .c,$(FUZZERS)): test/fuzz/table.sh \
+    $(BUILD)/links
+	@mkdir -p $(@D)
+	$(Q)sh test/fuzz/table.sh $(or \
+	    $(patsubst $(BUILD)/test/fuzz-%.c,%,$(filter-out %/fuzz.c,$@)),\
+	    $(FUZZ)) >$@
+
+$(BUILD)/test/fuzz: $(BUILD)/test/fuzz.c $(FUZZ_OBJ) $(FUZZ_HELP) \
+    $(BUILD)/obj/test/fuzz/driver.o $(TESTLIB) $(STATIC) $(BUILD)/links
+$(FUZZERS): $(BUILD)/test/fuzz-%: $(BUILD)/test/fuzz-%.c $(FUZZ_HELP) \
+    $(BUILD)/obj/test/fuzz/fuzz_%.o $(BUILD)/obj/test/fuzz/entry.o \
+    $(TESTLIB) $(STATIC) $(BUILD)/links
+$(FUZZERS): LIBFUZZER = -fsanitize=fuzzer
+$(BUILD)/test/fuzz $(FUZZERS):
+	$(call say,LD,$@)
+	$(Q)$(COMPILE) $(INCLUDE_test) -Itest/fuzz $(CPPFLAGS) $(CFLAGS) \
+	    $(LDFLAGS) $(LIBFUZZER) -o $@ $(filter %.c %.o %.a,$^) $(LIBS)
+
 # ---- running the tests ------------------------------------------------------
 # Sanitizers report at the end of the process that they watch: no fork there.
 # A timeout is a bound against hanging, generous because machines are busy.
@@ -268,7 +304,7 @@ TEST_ENV = CK_DEFAULT_TIMEOUT=120 $(if $(SANITIZED),CK_FORK=no) \
     $(if $(SUITE),CK_RUN_SUITE=$(SUITE)) KL_PROGRAM=$(abspath $(PROGRAM))
 PARTS = $(if $(wildcard test/lint/lint.py),lint) check-headers check-symbols \
     $(if $(MAN),check-man) $(if $(wildcard test/property/*.py),check-property) \
-    $(if $(wildcard test/ffi/*.py),check-ffi) \
+    $(if $(wildcard test/ffi/*.py),check-ffi) $(if $(FUZZ),check-fuzz) \
     $(patsubst %,check-%,$(filter-out unit,$(LEVELS)))
 
 .PHONY: check check-run test-programs
@@ -277,7 +313,7 @@ check: ## run all tests; ends with the closing line of the unit tests
 	@$(MAKE) all test-programs
 	@$(MAKE) check-run
 
-test-programs: $(RUNNERS) $(PROPERTY)
+test-programs: $(RUNNERS) $(PROPERTY) $(if $(FUZZ),$(BUILD)/test/fuzz)
 
 # Every part runs, also after one has failed; the unit tests come last so that
 # their closing line is the last line of a good run.
@@ -292,7 +328,7 @@ check-unit: ## unit tests alone (SUITE=base_map ROOMS="base os")
 $(patsubst %,check-%,$(LEVELS)): check-%: $(BUILD)/test/% $(PROGRAM)
 	@$(TEST_ENV) $<
 
-.PHONY: check-headers check-symbols check-man check-property check-ffi
+.PHONY: check-headers check-symbols check-man check-property check-ffi check-fuzz
 check-headers: ## each public header compiles alone as C11 and C++11
 	@sh test/headers/check.sh "$(CC)" $(HEADERS)
 
@@ -310,6 +346,25 @@ check-ffi: $(SHARED) $(PROGRAM)
 	@if [ -n "$(SANITIZED)" ]; then echo "check-ffi: not with $(VARIANT)"; \
 	else for script in test/ffi/*.py; do \
 	    $(TEST_ENV) $(PYTHON) $$script $(abspath $(BUILD)) || exit 1; done; fi
+
+check-fuzz: ## replay the corpus and mutations of it (TARGET=name)
+check-fuzz: $(BUILD)/test/fuzz
+	@$< test/fuzz/corpus $(if $(SANITIZED),25,100) $(TARGET)
+
+# RUNS=n or SECONDS=n for each target; the grown corpus is in build/fuzz.
+.PHONY: fuzz fuzz-merge
+fuzz: ## libFuzzer with sanitizers (TARGET=name, SECONDS=n or RUNS=n)
+fuzz-merge: ## put what it found into the tree, minimised (TARGET=name)
+ifneq ($(VARIANT),fuzz)
+fuzz fuzz-merge:
+	@$(MAKE) VARIANT=fuzz BUILD=build/fuzz $@
+else
+fuzz fuzz-merge: $(BUILD)/test/fuzz \
+    $(addprefix $(BUILD)/test/fuzz-,$(or $(TARGET),$(FUZZ)))
+	@sh test/fuzz/fuzz.sh $(BUILD) $(if $(filter fuzz,$@),run,merge) \
+	    $(if $(RUNS),-runs=$(RUNS),-max_total_time=$(or $(SECONDS),60)) \
+	    $(or $(TARGET),$(FUZZ))
+endif
 
 check-man: ## manual pages are well formed and mention every function
 check-man: $(BUILD)/functions

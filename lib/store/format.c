@@ -45,7 +45,8 @@ int kl_store_entry_decode(const uint8_t *data, struct kl_store_entry_header *e)
     e->size = kl_base_get_le32(data + 36);
     memcpy(e->id.topic_id.bytes, data + 40, 16);
     e->id.partition = (int32_t)kl_base_get_le32(data + 56);
-    if (e->offset < 0 || e->id.partition < 0)
+    if (e->offset < 0 || e->id.partition < 0 ||
+        kl_base_get_le16(data + 2) != 0 || kl_base_get_le32(data + 60) != 0)
         return KL_ECORRUPT;
     return 0;
 }
@@ -96,7 +97,8 @@ int kl_store_group_decode(const uint8_t *data, struct kl_store_group_header *h)
     h->size = kl_base_get_le32(data + 60);
     h->body_size = kl_base_get_le32(data + 64);
     if (h->entry_count > KL_STORE_ENTRIES_MAX ||
-        h->size % KL_STORE_BLOCK != 0 || h->size == 0)
+        h->size % KL_STORE_BLOCK != 0 || h->size == 0 ||
+        kl_base_get_le32(data + 68) != 0)
         return KL_ECORRUPT;
     least = KL_STORE_GROUP_HEADER +
             (uint64_t)h->entry_count * KL_STORE_ENTRY_HEADER + h->body_size;
@@ -157,6 +159,19 @@ int kl_store_envelope_open(const uint8_t *data, size_t size, uint32_t magic,
 
 /* ---- pieces ------------------------------------------------------------ */
 
+/* Fields that nobody has a use for yet. */
+static void format_get_reserved(struct kl_base_cursor *c, int size)
+{
+    for (; size > 0; size--)
+        if (kl_base_cursor_get8(c) != 0)
+            c->failed = 1;
+}
+
+static int format_is_whole(const struct kl_base_cursor *c)
+{
+    return !c->failed && c->pos == c->size;
+}
+
 static void format_put_id(struct kl_base_buf *b, const struct kl_store_id *id)
 {
     kl_base_buf_append(b, id->topic_id.bytes, 16);
@@ -202,7 +217,7 @@ static void format_get_info(struct kl_base_cursor *c,
     i->first_ms = (int64_t)kl_base_cursor_get_le64(c);
     i->last_ms = (int64_t)kl_base_cursor_get_le64(c);
     i->truncation = kl_base_cursor_get_le32(c);
-    kl_base_cursor_get_le32(c);
+    format_get_reserved(c, 4);
 }
 
 /* ---- identity ---------------------------------------------------------- */
@@ -229,7 +244,7 @@ int kl_store_identity_decode(const uint8_t *data, size_t size,
     format_get_uuid(&c, &id->cluster_id);
     format_get_uuid(&c, &id->directory_id);
     id->node_id = (int32_t)kl_base_cursor_get_le32(&c);
-    return c.failed ? KL_ECORRUPT : 0;
+    return format_is_whole(&c) ? 0 : KL_ECORRUPT;
 }
 
 /* ---- segment header ---------------------------------------------------- */
@@ -294,6 +309,17 @@ void kl_store_index_block_encode(uint8_t out[KL_STORE_BLOCK], int64_t base,
     kl_base_put_le64(out + 16, index_checksum(out));
 }
 
+/* Entries ascend and point at frames. */
+static int index_entry_follows(const struct kl_store_index_entry *e,
+                               const struct kl_store_index_entry *previous)
+{
+    if (e->position < KL_STORE_BLOCK)
+        return 0;
+    return !previous || (e->relative > previous->relative &&
+                         e->position > previous->position &&
+                         e->max_timestamp >= previous->max_timestamp);
+}
+
 int kl_store_index_block_decode(const uint8_t data[KL_STORE_BLOCK],
                                 int64_t base,
                                 struct kl_store_index_entry *entries,
@@ -311,6 +337,8 @@ int kl_store_index_block_decode(const uint8_t data[KL_STORE_BLOCK],
         entries[i].relative = kl_base_get_le32(p);
         entries[i].position = kl_base_get_le32(p + 4);
         entries[i].max_timestamp = (int64_t)kl_base_get_le64(p + 8);
+        if (!index_entry_follows(&entries[i], i > 0 ? &entries[i - 1] : NULL))
+            return KL_ECORRUPT;
     }
     *count_out = count;
     return 0;
@@ -375,7 +403,7 @@ int kl_store_manifest_decode(const uint8_t *data, size_t size,
     m->count = kl_base_cursor_get_le32(&c);
     m->segments = NULL;
     if (c.failed || m->count > MANIFEST_SEGMENTS_MAX ||
-        c.size - c.pos < (size_t)m->count * MANIFEST_SEGMENT)
+        c.size - c.pos != (size_t)m->count * MANIFEST_SEGMENT)
         return KL_ECORRUPT;
     if (m->count == 0)
         return 0;
@@ -483,7 +511,7 @@ int kl_store_slot_decode(const uint8_t *data, size_t size,
     s->file_size = kl_base_cursor_get_le64(c);
     s->broker_epoch = (int64_t)kl_base_cursor_get_le64(c);
     s->log_count = kl_base_cursor_get_le32(c);
-    kl_base_cursor_get_le32(c);
+    format_get_reserved(c, 4);
     if (c->failed || s->file_count == 0 || s->file_count > 1024 ||
         s->file_size == 0 || s->file_size > UINT32_MAX ||
         s->file_size % KL_STORE_BLOCK != 0 ||
@@ -499,7 +527,7 @@ int kl_store_slot_next(struct kl_base_cursor *c, struct kl_store_slot_log *log)
     format_get_id(c, &log->id);
     log->flush = kl_base_cursor_get8(c);
     log->flags = kl_base_cursor_get8(c);
-    kl_base_cursor_get_le16(c);
+    format_get_reserved(c, 2);
     log->instance = kl_base_cursor_get_le64(c);
     log->truncation = kl_base_cursor_get_le32(c);
     log->epoch_count = kl_base_cursor_get_le32(c);

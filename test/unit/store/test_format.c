@@ -370,7 +370,7 @@ START_TEST(index_block_round_trip_and_damage)
     for (uint32_t i = 0; i < KL_STORE_INDEX_FANOUT; i++) {
         in[i].relative = i * 3;
         in[i].position = 4096 + i * 1000;
-        in[i].max_timestamp = i - 100;
+        in[i].max_timestamp = (int64_t)i - 100;
     }
     for (uint32_t n = 1; n <= KL_STORE_INDEX_FANOUT; n += 11) {
         kl_store_index_block_encode(b, 1000, in, n);
