@@ -15,6 +15,7 @@
 #include <kraftlog/op.h>
 #include <kraftlog/producer.h>
 #include <kraftlog/record.h>
+#include <kraftlog/storage.h>
 #include <kraftlog/version.h>
 
 #endif

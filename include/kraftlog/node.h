@@ -9,6 +9,7 @@
 #include <kraftlog/client.h>
 #include <kraftlog/config.h>
 #include <kraftlog/export.h>
+#include <kraftlog/storage.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -36,6 +37,12 @@ enum {
  * with kl_node_free. KL_EINVAL, KL_ENOMEM. */
 KL_API int kl_node_new(kl_node **out, const kl_config *config);
 
+/* Puts the node's files into a storage of the host's in place of the operating
+ * system's; NULL = back to that. The node holds the storage until it is freed.
+ * KL_ESTATE once it is open, KL_EREENTRY, KL_EINVAL. One thread, before
+ * kl_node_open. */
+KL_API int kl_node_set_storage(kl_node *node, kl_storage *storage);
+
 /* Opens the data folder: locks it, recovers what a crash left, reads the
  * metadata. Blocks; slow where there is much to recover. After a failure the
  * node may be opened again; kl_node_errmsg says what is wrong. KL_ENOSTORE
@@ -43,7 +50,8 @@ KL_API int kl_node_new(kl_node **out, const kl_config *config);
  * node holds the folder, KL_EFOREIGN where the folder is neither a store nor
  * empty or belongs to a node of another number, KL_ECORRUPT, KL_EFORMAT,
  * KL_EIO, KL_EACCESS, KL_EDISKFULL, KL_ECONFIG, KL_ESTATE where it is open,
- * KL_EFORK, KL_EINVAL, KL_ENOMEM. One thread, before any other use. */
+ * KL_EFORK, KL_ENOMEM, KL_EINVAL, also for a storage that lacks a function. One
+ * thread, before any other use. */
 KL_API int kl_node_open(kl_node *node, const char *dir, uint32_t flags);
 
 /* Gives the node a thread of its own, with all signals blocked, that polls

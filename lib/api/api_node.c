@@ -2,6 +2,7 @@
  * kl_node_*: checks of the arguments, then the runtime.
  */
 #include "api/api_handle.h"
+#include "api/api_storage.h"
 
 #include "base/buf.h"
 
@@ -9,6 +10,7 @@ struct kl_node
 {
     struct kl_base_alloc alloc;
     struct kl_runtime_node *core; /* a reference */
+    kl_storage *storage;          /* a reference; NULL = the real files */
 };
 
 int kl_node_new(kl_node **out, const kl_config *config)
@@ -34,6 +36,7 @@ int kl_node_new(kl_node **out, const kl_config *config)
     if (!node)
         return KL_ENOMEM;
     node->alloc = options.alloc;
+    node->storage = NULL;
     r = kl_runtime_new(&node->core, &options);
     if (r) {
         kl_base_free(&options.alloc, node, sizeof *node);
@@ -43,10 +46,33 @@ int kl_node_new(kl_node **out, const kl_config *config)
     return 0;
 }
 
+int kl_node_set_storage(kl_node *node, kl_storage *storage)
+{
+    int r;
+
+    if (!node)
+        return KL_EINVAL;
+    r = kl_runtime_set_vfs(node->core,
+                           storage ? kl_api_storage_vfs(storage) : NULL);
+    if (r)
+        return r;
+    if (storage)
+        kl_api_storage_ref(storage);
+    kl_storage_free(node->storage);
+    node->storage = storage;
+    return 0;
+}
+
 int kl_node_open(kl_node *node, const char *dir, uint32_t flags)
 {
+    struct kl_base_error error;
+
     if (!node || !dir || !*dir || (flags & ~(uint32_t)KL_OPEN_CREATE))
         return KL_EINVAL;
+    if (node->storage && kl_api_storage_use(node->storage, &error)) {
+        kl_runtime_set_error(node->core, &error);
+        return error.code;
+    }
     return kl_runtime_open(node->core, dir, flags);
 }
 
@@ -87,6 +113,7 @@ void kl_node_free(kl_node *node)
     if (!node || kl_runtime_close(node->core))
         return;
     alloc = node->alloc;
+    kl_storage_free(node->storage);
     kl_base_free(&alloc, node, sizeof *node);
 }
 

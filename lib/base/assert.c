@@ -20,6 +20,11 @@ void kl_base_panic_enter(const struct kl_base_panic_hook *hook)
     panic_hook = hook;
 }
 
+const struct kl_base_panic_hook *kl_base_panic_current(void)
+{
+    return panic_hook;
+}
+
 void kl_base_panic(const char *file, int line, const char *text)
 {
     const struct kl_base_panic_hook *hook = panic_hook;

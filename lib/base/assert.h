@@ -12,8 +12,8 @@
 /* Calls the panic hook of the thread's node, if any, then aborts. */
 _Noreturn void kl_base_panic(const char *file, int line, const char *text);
 
-/* The hook is set by the runtime for the thread that enters a node; there is
- * no process-wide state. */
+/* The hook of a thread is that of the node that it is inside of, NULL outside;
+ * there is no process-wide state. */
 typedef void (*kl_base_panic_fn)(const char *text, void *user);
 struct kl_base_panic_hook
 {
@@ -21,6 +21,7 @@ struct kl_base_panic_hook
     void *user;
 };
 void kl_base_panic_enter(const struct kl_base_panic_hook *hook);
+const struct kl_base_panic_hook *kl_base_panic_current(void);
 
 #define KL_ASSERT(x) ((x) ? (void)0 : kl_base_panic(__FILE__, __LINE__, #x))
 #ifdef KL_DEBUG

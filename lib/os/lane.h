@@ -49,6 +49,7 @@ struct kl_os_lanes
 };
 
 struct kl_base_alloc;
+struct kl_base_panic_hook;
 
 /* Called from a lane's thread when a job has finished, to wake the owner. */
 typedef void (*kl_os_wake_fn)(void *user);
@@ -56,9 +57,11 @@ typedef void (*kl_os_wake_fn)(void *user);
 /* One thread per lane, or fewer: thread_count 1..4 spreads the lanes over that
  * many (1 = one for all; 2 = commit and the rest; 3 = commit, read, the rest).
  * A thread starts with its first job and ends with free; where none can be
- * started, the job runs inside submit. wake may be NULL. */
+ * started, the job runs inside submit. The threads are inside the node whose
+ * panic hook they get. panic and wake may be NULL. */
 int kl_os_lanes_threads_new(struct kl_os_lanes **out,
                             const struct kl_base_alloc *alloc, int thread_count,
+                            const struct kl_base_panic_hook *panic,
                             kl_os_wake_fn wake, void *user);
 /* No threads: a job runs inside take, lanes in turn. Deterministic. */
 int kl_os_lanes_inline_new(struct kl_os_lanes **out,

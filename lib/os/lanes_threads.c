@@ -42,6 +42,7 @@ struct lanes_threads
 {
     struct kl_os_lanes base;
     struct kl_base_alloc alloc;
+    const struct kl_base_panic_hook *panic;
     kl_os_wake_fn wake;
     void *user;
     int thread_count;
@@ -138,6 +139,7 @@ static void lanes_worker_main(void *arg)
 {
     struct lanes_worker *w = arg;
 
+    kl_base_panic_enter(w->lanes->panic);
     for (;;) {
         /* Looked at first: nothing is submitted after it was set. */
         int is_stopping = atomic_load(&w->is_stopping);
@@ -229,6 +231,7 @@ static const struct kl_os_lanes_ops threads_ops = {
 
 int kl_os_lanes_threads_new(struct kl_os_lanes **out,
                             const struct kl_base_alloc *alloc, int thread_count,
+                            const struct kl_base_panic_hook *panic,
                             kl_os_wake_fn wake, void *user)
 {
     struct lanes_threads *lanes;
@@ -242,6 +245,7 @@ int kl_os_lanes_threads_new(struct kl_os_lanes **out,
         return KL_ENOMEM;
     lanes->base.ops = &threads_ops;
     lanes->alloc = *alloc;
+    lanes->panic = panic;
     lanes->wake = wake;
     lanes->user = user;
     lanes->thread_count = thread_count;

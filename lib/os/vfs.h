@@ -18,11 +18,10 @@
 #include <stdint.h>
 
 enum {
-    KL_OS_READ = 1,      /* open for reading */
-    KL_OS_WRITE = 2,     /* open for reading and writing */
-    KL_OS_CREATE = 4,    /* create when absent */
-    KL_OS_TRUNCATE = 8,  /* cut to nothing when present */
-    KL_OS_EXCLUSIVE = 16 /* with CREATE: KL_EEXIST when present */
+    KL_OS_READ = 1,    /* open for reading */
+    KL_OS_WRITE = 2,   /* open for reading and writing */
+    KL_OS_CREATE = 4,  /* create when absent */
+    KL_OS_TRUNCATE = 8 /* cut to nothing when present */
 };
 
 struct kl_os_iovec

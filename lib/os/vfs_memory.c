@@ -66,8 +66,6 @@ static int memory_open_node(struct memory_vfs *vfs, const char *path,
 
     if (rc)
         return rc;
-    if (p.node && flags & KL_OS_CREATE && flags & KL_OS_EXCLUSIVE)
-        return KL_EEXIST;
     if (p.node && p.node->is_folder)
         return KL_EIO;
     if (!p.node) {

@@ -11,6 +11,7 @@
 #include "os/names.h"
 #include "os/syserror.h"
 #include "os/vfs.h"
+#include "os/zeros.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -38,7 +39,6 @@ KL_STATIC_ASSERT(sizeof(off_t) == 8, "files need 64-bit offsets");
 #endif
 /* Linux moves a little less than 2 GiB in one call, others refuse more. */
 #define POSIX_CALL_MAX ((size_t)1 << 30)
-#define POSIX_ZEROS 65536
 
 struct posix_vfs
 {
@@ -114,7 +114,7 @@ static int posix_open(struct kl_os_vfs *vfs, const char *path, uint32_t flags,
     if (!file)
         return KL_ENOMEM;
     if (flags & KL_OS_CREATE)
-        system_flags |= flags & KL_OS_EXCLUSIVE ? O_CREAT | O_EXCL : O_CREAT;
+        system_flags |= O_CREAT;
     if (flags & KL_OS_TRUNCATE)
         system_flags |= O_TRUNC;
     file->base.vfs = vfs;
@@ -315,28 +315,6 @@ static int posix_size(struct kl_os_file *file, uint64_t *size_out)
     return 0;
 }
 
-/* Writes zeros from the end of the file on, for file systems that cannot
- * reserve. What the file holds already stays as it is, holes too: writing there
- * could race with a writer. */
-static int posix_allocate_zeros(struct kl_os_file *file, uint64_t from,
-                                uint64_t end)
-{
-    const struct kl_base_alloc *alloc = &((struct posix_vfs *)file->vfs)->alloc;
-    struct kl_os_iovec iov;
-    void *zeros = kl_base_calloc(alloc, POSIX_ZEROS);
-    int rc = 0;
-
-    if (!zeros)
-        return KL_ENOMEM;
-    iov.data = zeros;
-    for (uint64_t at = from; !rc && at < end; at += iov.size) {
-        iov.size = end - at < POSIX_ZEROS ? (size_t)(end - at) : POSIX_ZEROS;
-        rc = posix_write(file, &iov, 1, at, NULL);
-    }
-    kl_base_free(alloc, zeros, POSIX_ZEROS);
-    return rc;
-}
-
 /* Returns an error number. */
 static int posix_reserve(int fd, uint64_t offset, uint64_t size)
 {
@@ -371,11 +349,11 @@ static int posix_allocate(struct kl_os_file *file, uint64_t offset,
     if (!number)
         return 0;
     if (number == EOPNOTSUPP || number == ENOSYS || number == EINVAL)
-        rc = posix_allocate_zeros(file, before, offset + size);
-    else
-        rc = posix_error(file->vfs, number);
+        return kl_os_zeros_append(file, &((struct posix_vfs *)file->vfs)->alloc,
+                                  offset + size);
+    rc = posix_error(file->vfs, number);
     /* A disk that got full on the way must not keep what was reserved. */
-    if (rc && !posix_size(file, &after) && after > before)
+    if (!posix_size(file, &after) && after > before)
         (void)ftruncate(posix_fd(file), (off_t)before);
     return rc;
 }

@@ -53,6 +53,18 @@ int kl_runtime_turn(struct kl_runtime_node *n)
     return moved;
 }
 
+int kl_runtime_is_inside(const struct kl_runtime_node *n)
+{
+    return kl_base_panic_current() == &n->panic ||
+           atomic_load(&n->inside) == kl_os_thread_self();
+}
+
+void kl_runtime_inside(struct kl_runtime_node *n)
+{
+    n->outer_hook = kl_base_panic_current();
+    kl_base_panic_enter(&n->panic);
+}
+
 void kl_runtime_outside(struct kl_runtime_node *n)
 {
     atomic_store(&n->inside, 0);
@@ -67,11 +79,13 @@ int kl_runtime_enter(struct kl_runtime_node *n)
     uint64_t owner = 0;
     uint64_t inside = 0;
 
+    if (kl_runtime_is_inside(n))
+        return KL_EREENTRY;
     if (!atomic_compare_exchange_strong(&n->owner, &owner, self) &&
         owner != self)
         return KL_EOWNER;
     if (!atomic_compare_exchange_strong(&n->inside, &inside, self))
-        return inside == self ? KL_EREENTRY : KL_EOWNER;
+        return KL_EOWNER;
     /* kl_node_stop in another thread may have come in between. */
     if (atomic_load(&n->owner) != self) {
         kl_runtime_outside(n);
@@ -81,7 +95,7 @@ int kl_runtime_enter(struct kl_runtime_node *n)
         kl_runtime_outside(n);
         return KL_ECLOSED;
     }
-    kl_base_panic_enter(&n->panic);
+    kl_runtime_inside(n);
     kl_runtime_awake(n);
     return 0;
 }
@@ -120,7 +134,7 @@ void kl_runtime_leave(struct kl_runtime_node *n)
     /* From here on the host sleeps for us, on the descriptor. */
     if (loop_fall_asleep(n, KL_RUNTIME_AT_DESCRIPTOR))
         kl_runtime_wake(n);
-    kl_base_panic_enter(NULL);
+    kl_base_panic_enter(n->outer_hook);
     kl_runtime_outside(n);
 }
 

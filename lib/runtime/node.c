@@ -147,6 +147,17 @@ int kl_runtime_new(struct kl_runtime_node **out,
     return 0;
 }
 
+int kl_runtime_set_vfs(struct kl_runtime_node *n, struct kl_os_vfs *vfs)
+{
+    if (kl_runtime_is_inside(n))
+        return KL_EREENTRY;
+    if (kl_runtime_state(n) != KL_NODE_NEW)
+        return KL_ESTATE;
+    n->vfs = vfs;
+    n->own_vfs = vfs == NULL;
+    return 0;
+}
+
 void kl_runtime_set_error(struct kl_runtime_node *n,
                           const struct kl_base_error *error)
 {
@@ -242,7 +253,7 @@ static int node_open_store(struct kl_runtime_node *n, const char *dir,
                               &n->lanes, &n->alloc,
                               (int)kl_base_config_value(
                                   &n->config, KL_BASE_CONFIG_IO_THREADS),
-                              node_lane_wake, n);
+                              &n->panic, node_lane_wake, n);
     if (r)
         return r;
     r = kl_store_new(&store, &n->alloc, n->vfs, n->lanes, &config);
@@ -331,7 +342,7 @@ int kl_runtime_open(struct kl_runtime_node *n, const char *dir, uint32_t flags)
         !atomic_compare_exchange_strong(&n->inside, &outside,
                                         kl_os_thread_self()))
         return KL_ESTATE;
-    kl_base_panic_enter(&n->panic);
+    kl_runtime_inside(n);
     r = node_open_store(n, dir, flags, &error);
     if (!r)
         r = node_check_id(n, &error);
@@ -345,7 +356,7 @@ int kl_runtime_open(struct kl_runtime_node *n, const char *dir, uint32_t flags)
         atomic_store(&n->sleeping, KL_RUNTIME_AT_DESCRIPTOR);
         atomic_store(&n->state, KL_NODE_OPEN);
     }
-    kl_base_panic_enter(NULL);
+    kl_base_panic_enter(n->outer_hook);
     kl_runtime_outside(n);
     return r;
 }

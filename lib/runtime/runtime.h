@@ -183,6 +183,9 @@ struct kl_runtime_options
 /* These are kl_node_*, argument for argument; node.h says what they do. */
 int kl_runtime_new(struct kl_runtime_node **out,
                    const struct kl_runtime_options *options);
+/* Where the files are from open on, in place of what options said; borrowed.
+ * KL_ESTATE once it is open, KL_EREENTRY. */
+int kl_runtime_set_vfs(struct kl_runtime_node *n, struct kl_os_vfs *vfs);
 int kl_runtime_open(struct kl_runtime_node *n, const char *dir, uint32_t flags);
 int kl_runtime_start(struct kl_runtime_node *n);
 int kl_runtime_poll(struct kl_runtime_node *n, int32_t timeout_ms);
@@ -194,6 +197,9 @@ int kl_runtime_stop(struct kl_runtime_node *n, int32_t timeout_ms);
 int kl_runtime_close(struct kl_runtime_node *n);
 int kl_runtime_state(const struct kl_runtime_node *n);
 int kl_runtime_id(const struct kl_runtime_node *n, int32_t *id_out);
+/* The text that errmsg gives. */
+void kl_runtime_set_error(struct kl_runtime_node *n,
+                          const struct kl_base_error *error);
 void kl_runtime_errmsg(const struct kl_runtime_node *n, char *buf, size_t size);
 /* Any thread. KL_ESTATE, KL_ECLOSED. */
 int kl_runtime_stats_json(const struct kl_runtime_node *n,

