@@ -27,20 +27,22 @@
  * would wait for the node answers KL_EREENTRY.
  *
  * Durability. This is what the library's promise rests on:
- *   - sync returns 0 when every byte that a finished write has put into the
- *     file, and its size, will be read again after power was lost at any later
+ *   - sync returns 0 when every byte of the file whose write had returned
+ *     before, and its size, will be read again after power is lost at any later
  *     time. sync_dir says the same of the names in a folder: those that were
- *     made, renamed and removed. Nothing else makes anything durable.
- *   - What is written and not synced may be lost, be there, or be there in
- *     part, in any order; likewise names. But bytes that are durable stay as
- *     they are, whatever happens to others: a write that power cuts off may
- *     harm only the blocks of 4096 bytes, counted from the start of the file,
- *     that it writes into.
+ *     made, renamed and removed. But for sync_all, nothing else makes anything
+ *     durable, and nothing else needs to.
+ *   - What is not synced may be there after a crash, be lost, or be there in
+ *     part, whatever its order; likewise names. A write that power cuts off may
+ *     leave any mixture of old and new bytes in the range that it writes, and
+ *     changes nothing outside of it.
  *   - rename is atomic: after a crash the new name is the old file or the new
  *     one, never something else and never gone.
- *   - A sync that has failed is not tried again. The store takes no more
- *     writes, and what it reads afterwards is what was durable.
- *   - What was written can be read at once, by every handle of the file.
+ *   - A sync that fails is the end: it is not tried again, and the store takes
+ *     no more writes. What was durable before must stay readable.
+ *   - What was written can be read at once, by every handle of the file. It
+ *     survives the end of the program, and with it what topics with
+ *     flush=interval have acknowledged, as far as the host sees to it.
  */
 #ifndef KRAFTLOG_STORAGE_H
 #define KRAFTLOG_STORAGE_H
@@ -93,11 +95,10 @@ typedef int (*kl_storage_space_fn)(const char *path, uint64_t *free_out,
 KL_API int kl_storage_new(kl_storage **out, const kl_config *config);
 
 /* Makes a complete storage that keeps all files in memory, for tests and for
- * hosts without a disk: everything is there until it is freed, and nothing
- * longer. It takes any folder's name; the one above it must be made by nobody,
- * so the name has no '/' but at its beginning. capacity limits the bytes of all
- * files together, KL_EDISKFULL beyond; 0 = unlimited. Its functions cannot be
- * set: KL_ESTATE. KL_EINVAL, KL_ENOMEM. Any thread. */
+ * hosts without a disk: what is in it is there until it is freed. Several nodes
+ * may use it, with folders of different names, without '/'. capacity limits the
+ * bytes of all files together, KL_EDISKFULL beyond; 0 = unlimited. Its
+ * functions cannot be set: KL_ESTATE. KL_EINVAL, KL_ENOMEM. Any thread. */
 KL_API int kl_storage_new_memory(kl_storage **out, const kl_config *config,
                                  uint64_t capacity);
 
@@ -113,8 +114,9 @@ KL_API void kl_storage_free(kl_storage *storage);
  * with it, and for one made by kl_storage_new_memory. One thread, before
  * kl_node_open. */
 
-/* Opens a file. KL_ENOENT where it, or a folder on the way, is absent and flags
- * lack KL_STORAGE_CREATE. *file_out may be any value, NULL too. */
+/* Opens a file. KL_ENOENT where it is absent and flags lack KL_STORAGE_CREATE.
+ * Folders are made before the files in them. *file_out may be any value, NULL
+ * too. */
 KL_API int kl_storage_set_open(kl_storage *storage, kl_storage_open_fn fn,
                                void *user);
 
@@ -145,8 +147,8 @@ KL_API int kl_storage_set_truncate(kl_storage *storage,
 KL_API int kl_storage_set_size(kl_storage *storage, kl_storage_size_fn fn,
                                void *user);
 
-/* Gives a file or folder a new name, atomically; a file of that name is
- * replaced. KL_ENOENT. */
+/* Gives a file a new name, atomically; a file of that name is replaced. Folders
+ * are not renamed. KL_ENOENT. */
 KL_API int kl_storage_set_rename(kl_storage *storage, kl_storage_rename_fn fn,
                                  void *user);
 

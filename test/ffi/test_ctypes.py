@@ -83,6 +83,7 @@ SIGNATURES = {
     "kl_node_new": "i pp",
     "kl_node_open": "i psW",
     "kl_node_poll": "i pw",
+    "kl_node_set_storage": "i pp",
     "kl_node_start": "i p",
     "kl_node_state": "i pp",
     "kl_node_stats_json": "i ppzp",
@@ -127,6 +128,28 @@ SIGNATURES = {
     "kl_record_set_value": "i ppz",
     "kl_record_timestamp": "l p",
     "kl_record_value": "p pp",
+    "kl_storage_free": "v p",
+    "kl_storage_names_add": "i ps",
+    "kl_storage_new": "i pp",
+    "kl_storage_new_memory": "i ppL",
+    "kl_storage_set_allocate": "i pfp",
+    "kl_storage_set_close": "i pfp",
+    "kl_storage_set_list": "i pfp",
+    "kl_storage_set_lock": "i pfp",
+    "kl_storage_set_mkdir": "i pfp",
+    "kl_storage_set_open": "i pfp",
+    "kl_storage_set_read": "i pfp",
+    "kl_storage_set_rename": "i pfp",
+    "kl_storage_set_rmdir": "i pfp",
+    "kl_storage_set_size": "i pfp",
+    "kl_storage_set_space": "i pfp",
+    "kl_storage_set_sync": "i pfp",
+    "kl_storage_set_sync_all": "i pfp",
+    "kl_storage_set_sync_dir": "i pfp",
+    "kl_storage_set_truncate": "i pfp",
+    "kl_storage_set_unlink": "i pfp",
+    "kl_storage_set_write": "i pfp",
+    "kl_storage_set_writeback": "i pfp",
     "kl_strerror": "s i",
     "kl_version_number": "W",
     "kl_version_string": "s",
@@ -144,10 +167,12 @@ PLAIN = {
 KL_OK = 0
 KL_EAGAIN, KL_ECLOSED, KL_ECONFIG, KL_ESTATE = -1002, -1004, -1006, -1007
 KL_EEND = -1012
-KL_EBUSY, KL_ENOSTORE, KL_ENOTOPIC, KL_ETOPICNAME = -1103, -1104, -1300, -1302
+KL_EIO, KL_EBUSY, KL_ENOSTORE = -1100, -1103, -1104
+KL_ENOENT, KL_EEXIST, KL_ENOTOPIC, KL_ETOPICNAME = -1110, -1111, -1300, -1302
 KL_OPEN_CREATE = 1
 KL_EVENT_RECORDS, KL_EVENT_END, KL_EVENT_ERROR = 1, 2, 3
 KL_OFFSET_BEGIN, KL_TIMESTAMP_NOW, KL_PARTITION_ANY = -2, -1, -1
+KL_STORAGE_CREATE, KL_STORAGE_TRUNCATE = 4, 8
 OP_FN = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)
 
 lib = None
@@ -278,7 +303,7 @@ class Node(unittest.TestCase):
     def setUp(self):
         self.folder = tempfile.mkdtemp(prefix="kraftlog-test-")
         self.dir = os.path.join(self.folder, "data").encode()
-        self.node = new(lib.kl_node_new, None)
+        self.node = self.new_node()
         ok(lib.kl_node_open(self.node, self.dir, KL_OPEN_CREATE))
         self.client = ctypes.c_void_p()
         ok(lib.kl_node_client(self.node, ctypes.byref(self.client)))
@@ -288,6 +313,9 @@ class Node(unittest.TestCase):
         lib.kl_client_free(self.client)
         lib.kl_node_free(self.node)
         shutil.rmtree(self.folder)
+
+    def new_node(self):
+        return new(lib.kl_node_new, None)
 
     def create_topic(self, name, partitions):
         op = ctypes.c_void_p()
@@ -466,7 +494,7 @@ class Node(unittest.TestCase):
 
     def test_texts_of_errors(self):
         self.assertEqual(self.create_topic(b"a/b", 1), KL_ETOPICNAME)
-        other = new(lib.kl_node_new, None)
+        other = self.new_node()
         self.assertEqual(lib.kl_node_open(other, self.dir, 0), KL_EBUSY)
         self.assertIn(self.dir.decode(), errmsg(lib.kl_node_errmsg, other))
         empty = os.path.join(self.folder, "nothing").encode()
@@ -520,7 +548,7 @@ class Node(unittest.TestCase):
     def reopen(self):
         lib.kl_client_free(self.client)
         lib.kl_node_free(self.node)
-        self.node = new(lib.kl_node_new, None)
+        self.node = self.new_node()
         ok(lib.kl_node_open(self.node, self.dir, 0))
         self.client = ctypes.c_void_p()
         ok(lib.kl_node_client(self.node, ctypes.byref(self.client)))
@@ -547,6 +575,143 @@ class Node(unittest.TestCase):
         lib.kl_producer_free(producer)
         self.assertEqual(len(self.read(0)), 100)
         ok(lib.kl_node_stop(self.node, -1))
+
+
+def call(kinds, method):
+    """A C function for a method: 0 or a code, whatever Python raises."""
+    def run(*args):
+        try:
+            return method(*args[:-1]) or KL_OK
+        except KeyError:
+            return KL_ENOENT
+        except FileExistsError:
+            return KL_EEXIST
+        except Exception:  # ctypes would print it and say 0
+            return KL_EIO
+    # Letters as above, S for bytes of a path, Z for sizes.
+    extra = {"S": ctypes.c_char_p, "H": ctypes.POINTER(ctypes.c_void_p),
+             "Z": ctypes.POINTER(ctypes.c_size_t),
+             "U": ctypes.POINTER(ctypes.c_uint64)}
+    return ctypes.CFUNCTYPE(ctypes.c_int, *(
+        extra.get(k) or KINDS[k] for k in kinds + "p"))(run)
+
+
+class Files:
+    """A file system in a dictionary: path -> bytes, None for a folder. An open
+    file is a number in a list of byte arrays."""
+
+    def __init__(self):
+        self.names = {}
+        self.handles = [None]  # no handle is NULL, which ctypes calls None
+        self.storage = new(lib.kl_storage_new, None)
+        self.calls = {name: call(kinds, getattr(self, name))
+                      for name, kinds in (
+            ("open", "SWH"), ("close", "p"), ("read", "ppzLZ"),
+            ("write", "pHUzL"), ("sync", "p"), ("truncate", "pL"),
+            ("size", "pU"), ("rename", "SS"), ("unlink", "S"),
+            ("mkdir", "S"), ("rmdir", "S"), ("list", "Sp"),
+            ("sync_dir", "S"))}
+        for name, function in self.calls.items():
+            ok(getattr(lib, "kl_storage_set_" + name)(
+                self.storage, ctypes.cast(function, ctypes.c_void_p), None))
+
+    def open(self, path, flags, out):
+        if path not in self.names and flags & KL_STORAGE_CREATE:
+            self.names[path] = bytearray()
+        if flags & KL_STORAGE_TRUNCATE:
+            self.names[path].clear()
+        self.handles.append(self.names[path])
+        out[0] = len(self.handles) - 1
+
+    def close(self, file):
+        self.handles[file] = None
+
+    def read(self, file, buf, size, offset, out):
+        data = bytes(self.handles[file][offset:offset + size])
+        ctypes.memmove(buf, data, len(data))
+        out[0] = len(data)
+
+    def write(self, file, parts, sizes, count, offset):
+        data = b"".join(ctypes.string_at(parts[i], sizes[i])
+                        for i in range(count))
+        if len(self.handles[file]) < offset:
+            self.truncate(file, offset)
+        self.handles[file][offset:offset + len(data)] = data
+
+    def truncate(self, file, size):
+        data = self.handles[file]
+        data.extend(bytes(max(0, size - len(data))))
+        del data[size:]
+
+    def size(self, file, out):
+        out[0] = len(self.handles[file])
+
+    def rename(self, source, target):
+        self.names[target] = self.names.pop(source)
+
+    def unlink(self, path):
+        del self.names[path]
+
+    def mkdir(self, path):
+        if path in self.names:
+            raise FileExistsError
+        self.names[path] = None
+
+    def below(self, folder):
+        return [p[len(folder) + 1:] for p in list(self.names)
+                if p.startswith(folder + b"/")]
+
+    def rmdir(self, path):
+        if self.below(path):
+            raise FileExistsError
+        del self.names[path]
+
+    def list(self, path, names):
+        if self.names[path] is not None:
+            return KL_EIO
+        for name in self.below(path):
+            if b"/" not in name:
+                ok(lib.kl_storage_names_add(names, name))
+        return KL_OK
+
+    def sync(self, file):
+        pass
+
+    def sync_dir(self, path):
+        pass
+
+
+class NodeOnFilesOfPython(Node):
+    """The same over a file system in Python."""
+
+    def setUp(self):
+        self.files = Files()
+        super().setUp()
+
+    def tearDown(self):
+        self.assertFalse(os.path.exists(self.dir))
+        super().tearDown()
+        self.assertFalse(any(h is not None for h in self.files.handles))
+        self.assertGreater(len(self.files.names), 10)
+        lib.kl_storage_free(self.files.storage)
+
+    def new_node(self):
+        node = super().new_node()
+        ok(lib.kl_node_set_storage(node, self.files.storage))
+        return node
+
+
+class Storage(unittest.TestCase):
+    def test_memory(self):
+        storage = new(lib.kl_storage_new_memory, None, 0)
+        node = new(lib.kl_node_new, None)
+        ok(lib.kl_node_set_storage(node, storage))
+        lib.kl_storage_free(storage)
+        self.assertEqual(lib.kl_node_open(node, b"m", 0), KL_ENOSTORE)
+        ok(lib.kl_node_open(node, b"m", KL_OPEN_CREATE))
+        ok(lib.kl_node_stop(node, -1))
+        lib.kl_node_free(node)
+        self.assertFalse(os.path.exists("m"))
 
 
 def main():

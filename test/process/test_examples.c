@@ -43,6 +43,14 @@ START_TEST(embed_loop_appends_its_input)
 }
 END_TEST
 
+START_TEST(memory_storage_finds_its_records)
+{
+    const char *args[] = {NULL};
+
+    example_prints("memory-storage", "", args, "0 a\n1 b\n2 c\n");
+}
+END_TEST
+
 Suite *suite_process_examples(void)
 {
     Suite *s = suite_create("process_examples");
@@ -51,6 +59,7 @@ Suite *suite_process_examples(void)
     tcase_add_checked_fixture(tc, cli_setup, cli_teardown);
     tcase_add_test(tc, one_node_appends_and_reads);
     tcase_add_test(tc, embed_loop_appends_its_input);
+    tcase_add_test(tc, memory_storage_finds_its_records);
     suite_add_tcase(s, tc);
     return s;
 }
