@@ -149,6 +149,8 @@ static void partition_event(struct kl_runtime_node *n,
         if (kl_runtime_partition_of(e->log))
             kl_runtime_fetch_wake(n, kl_runtime_partition_of(e->log));
         break;
+    case KL_STORE_EVENT_DAMAGED:
+        break; /* readers find it; the store counts it */
     }
 }
 

@@ -129,7 +129,7 @@ static void checkpoint_log(const struct kl_store_log *log,
 
     out->id = log->id;
     out->flush = log->flush;
-    out->flags = 0;
+    out->flags = log->suspect ? KL_STORE_SLOT_DAMAGED : 0;
     out->instance = log->instance;
     out->truncation = log->durable_truncation;
     out->start = log->durable_start;

@@ -16,6 +16,7 @@ struct interval_walk
     uint32_t kept;                     /* segments up to and with last */
     int changed;                       /* something is not as the slot says */
     int accepted; /* the segment walked last is one of the log */
+    int lost;     /* it is shorter than what had been synced */
     int64_t cut;
     int rc;
 };
@@ -77,6 +78,22 @@ static void interval_times(struct interval_walk *w, uint64_t from)
         w->last.last_ms = synced->last_ms;
 }
 
+/* The medium has lost what had been synced: the log ends where it had been, and
+ * goes on in another segment; reads find what is missing. */
+static int interval_lost(struct interval_walk *w,
+                         const struct kl_store_segment_info *info,
+                         uint64_t from)
+{
+    if (from == KL_STORE_BLOCK)
+        return 0; /* it had only been begun */
+    w->last = *info;
+    w->last.end = w->log->synced_active.end;
+    w->last.size = from;
+    w->accepted = w->lost = w->changed = 1;
+    interval_times(w, from);
+    return 0;
+}
+
 /* Walks an open segment file. Returns 1 where it holds together up to its
  * stated end, 0 where the log ends in it, negative on errors. */
 static int interval_file(struct interval_walk *w,
@@ -89,11 +106,13 @@ static int interval_file(struct interval_walk *w,
 
     if (rc == 0)
         rc = interval_check_header(scan->file, w->log, info);
-    /* What had been synced is there and whole, or the medium has lost it. */
-    if (rc == KL_ECORRUPT || (rc == 0 && size < from))
-        return from > KL_STORE_BLOCK ? KL_ECORRUPT : 0;
+    /* Frames of what had been synced speak for themselves. */
+    if (rc == KL_ECORRUPT)
+        rc = from > KL_STORE_BLOCK ? 0 : KL_EEND;
     if (rc)
-        return rc;
+        return rc == KL_EEND ? 0 : rc;
+    if (size < from)
+        return interval_lost(w, info, from);
     w->last = *info;
     w->accepted = 1;
     interval_times(w, from);
@@ -135,7 +154,7 @@ static int interval_segment(struct interval_walk *w,
     kl_store_path_segment(log, info->base, "seg", path);
     rc = vfs->ops->open(vfs, path, KL_OS_WRITE, &scan.file);
     if (rc == KL_ENOENT)
-        return position > KL_STORE_BLOCK ? KL_ECORRUPT : 0;
+        return interval_lost(w, info, position);
     if (rc)
         return rc;
     rc = interval_file(w, info, &scan);
@@ -317,7 +336,9 @@ int kl_store_interval_recover(struct kl_store_log *log,
 {
     struct interval_walk w = {.log = log};
     char path[KL_STORE_PATH_MAX];
-    int rc = kl_store_load_manifest(log, &w.manifest);
+    int rebuilt;
+    int rc =
+        kl_store_load_manifest(log, log->store->wall_ms, &w.manifest, &rebuilt);
 
     if (rc == KL_ENOENT)
         rc = log->synced_active.base < 0 ? 0 : KL_ECORRUPT; /* none begun */
@@ -328,13 +349,13 @@ int kl_store_interval_recover(struct kl_store_log *log,
     }
     /* An idle log costs two reads, and nothing is written. */
     if (rc == 0 && w.manifest.count > 0 &&
-        (w.changed || w.kept != w.manifest.count ||
+        (w.changed || rebuilt || w.kept != w.manifest.count ||
          w.manifest.truncation != log->truncation))
         rc = interval_manifest(&w);
     if (rc == 0)
         interval_install(&w);
     /* A truncated log goes on in a segment of its own. */
-    log->roll_next = w.cut != INT64_MAX;
+    log->roll_next = w.cut != INT64_MAX || w.lost;
     kl_base_free(&log->store->alloc, w.manifest.segments,
                  w.manifest.count * sizeof *w.manifest.segments);
     if (rc == 0)

@@ -14,21 +14,24 @@ struct load_job
     struct kl_os_job job;
     struct kl_store_log *log; /* a reference */
     struct kl_store_manifest manifest;
+    int64_t now_ms;
     uint32_t index_blocks; /* of the active segment */
+    int rebuilt;
     int code;
 };
 
 /* ---- in the lane ------------------------------------------------------------
  */
 
-int kl_store_load_manifest(struct kl_store_log *log,
-                           struct kl_store_manifest *out)
+int kl_store_load_manifest(struct kl_store_log *log, int64_t now_ms,
+                           struct kl_store_manifest *out, int *rebuilt_out)
 {
     struct kl_store *s = log->store;
     struct kl_base_buf buf;
     char path[KL_STORE_PATH_MAX];
     int rc;
 
+    *rebuilt_out = 0;
     out->segments = NULL;
     out->count = 0;
     kl_base_buf_init(&buf, &s->alloc);
@@ -44,7 +47,10 @@ int kl_store_load_manifest(struct kl_store_log *log,
         rc = KL_ECORRUPT;
     }
     kl_base_buf_deinit(&buf);
-    return rc;
+    if (rc != KL_ECORRUPT && (rc != KL_ENOENT || log->active.base < 0))
+        return rc;
+    *rebuilt_out = 1;
+    return kl_store_rebuild(log, now_ms, out);
 }
 
 struct load_leftovers
@@ -108,11 +114,14 @@ static void load_job_run(struct kl_os_job *job)
     struct load_leftovers leftovers = {load, load->log->store->vfs};
     char folder[KL_STORE_PATH_MAX];
 
-    load->code = kl_store_load_manifest(load->log, &load->manifest);
+    load->code = kl_store_load_manifest(load->log, load->now_ms,
+                                        &load->manifest, &load->rebuilt);
     if (load->code)
         return;
     kl_store_path_log(load->log, folder);
-    leftovers.vfs->ops->list(leftovers.vfs, folder, load_leftover, &leftovers);
+    if (!load->rebuilt)
+        leftovers.vfs->ops->list(leftovers.vfs, folder, load_leftover,
+                                 &leftovers);
     load_index(load);
 }
 
@@ -131,7 +140,8 @@ static int load_install(struct load_job *load)
         int is_active = m->segments[i].base == log->active.base;
 
         info = is_active ? log->active : m->segments[i];
-        if (!is_active && (i + 1 == m->count || info.end < info.base)) {
+        if (!is_active &&
+            ((i + 1 == m->count && !load->rebuilt) || info.end < info.base)) {
             rc = KL_ECORRUPT; /* slot and manifest do not belong together */
             break;
         }
@@ -151,13 +161,16 @@ static int load_install(struct load_job *load)
         seg->index_blocks = is_active ? load->index_blocks : UINT32_MAX;
         seg->next_index_blocks = seg->index_blocks;
     }
-    if (rc == 0 && log->files->count == 0)
+    if (rc == 0 && log->files->count == 0 && !load->rebuilt)
         rc = KL_ECORRUPT;
-    if (rc)
+    if (rc) {
         kl_store_files_free(log);
-    else
-        log->files->indexed_position = log->active.size;
-    return rc;
+        return rc;
+    }
+    log->files->indexed_position = log->active.size;
+    log->manifest_dirty |= (uint8_t)load->rebuilt;
+    kl_store_damage_gaps(log);
+    return 0;
 }
 
 static void load_job_done(struct kl_os_job *job)
@@ -203,6 +216,7 @@ int kl_store_load(struct kl_store_log *log)
     if (!load)
         return KL_ENOMEM;
     load->log = log;
+    load->now_ms = s->wall_ms;
     load->job.run = load_job_run;
     load->job.done = load_job_done;
     log->refs++;

@@ -102,6 +102,7 @@ void kl_store_log_free(struct kl_store_log *log)
     log_free_entries(&log->pending);
     log_free_entries(&log->cached);
     kl_store_files_free(log);
+    kl_store_damage_free(log);
     kl_batch_epochs_deinit(&log->epochs, &s->alloc);
     kl_batch_epochs_deinit(&log->wal_epochs, &s->alloc);
     kl_base_free(&s->alloc, log, sizeof *log);
@@ -179,6 +180,7 @@ void kl_store_log_view(const struct kl_store_log *log,
     out->epochs = &log->epochs;
     out->flush = (enum kl_store_flush)log->flush;
     out->instance = log->instance;
+    out->is_suspect = log->suspect;
 }
 
 void kl_store_log_configure(struct kl_store_log *log,
@@ -190,6 +192,20 @@ void kl_store_log_configure(struct kl_store_log *log,
         log->config.segment_bytes = INT32_MAX;
     if (log->config.segment_bytes < 2 * KL_STORE_BLOCK)
         log->config.segment_bytes = 2 * KL_STORE_BLOCK;
+}
+
+int64_t kl_store_log_file_end(const struct kl_store_log *log)
+{
+    const struct kl_base_list *l;
+
+    for (l = log->pending.next; l != &log->pending; l = l->next) {
+        const struct kl_store_entry *e =
+            KL_BASE_CONTAINER(l, struct kl_store_entry, order);
+
+        if (e->type == KL_STORE_ENTRY_APPEND && !e->cut)
+            return e->offset;
+    }
+    return log->leo;
 }
 
 /* ---- entries ----------------------------------------------------------- */
@@ -337,6 +353,8 @@ int kl_store_append(struct kl_store_log *log, struct kl_base_chunk *frame)
 
     if (rc)
         return rc;
+    if (log->suspect)
+        return KL_ECORRUPT;
     rc = kl_batch_frame_header(frame->data, frame->size, log->seed, &info);
     if (rc || info.frame_size != frame->size || info.base_offset != log->leo ||
         info.leader_epoch < kl_batch_epochs_last(&log->epochs))
@@ -441,6 +459,7 @@ int kl_store_truncate(struct kl_store_log *log, int64_t offset)
     kl_batch_epochs_truncate(&log->epochs, offset);
     if (log->flush == KL_STORE_FLUSH_INTERVAL)
         kl_store_flush_distrust(log, offset);
+    kl_store_damage_clip(log);
     return 0;
 }
 
@@ -459,6 +478,7 @@ int kl_store_set_start(struct kl_store_log *log, int64_t start)
     if (rc)
         return rc;
     log->start = start;
+    kl_store_damage_clip(log);
     return 0;
 }
 

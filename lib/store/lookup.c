@@ -56,6 +56,8 @@ static void lookup_job_done(struct kl_os_job *job)
         next = 0; /* cut meanwhile: once more from the start */
 
     kl_store_segment_note_index(j->seg, j->index_blocks);
+    if (!moved && !log->deleted && j->damage.from < j->damage.to)
+        kl_store_damage_note(log, j->damage.from, j->damage.to);
     if (log->deleted)
         rc = KL_ECLOSED;
     else if (moved || rc == KL_EEND)
@@ -91,6 +93,7 @@ static int lookup_submit(struct kl_store_lookup *l,
     j->start = log->start;
     j->end = l->end < log->cut_low ? l->end : log->cut_low;
     j->limit = seg->info.size;
+    j->segment_end = seg->info.end;
     j->index_blocks = seg->index_blocks;
     if (!seg->sealed)
         kl_store_index_tail_by_time(log->files, l->timestamp, &j->hint);

@@ -29,6 +29,16 @@ static char *path_number(char *p, char *end, uint64_t value, int width)
     return p;
 }
 
+void kl_store_path_text(char path[KL_STORE_PATH_MAX], const char *text)
+{
+    path_text(path + strlen(path), path + KL_STORE_PATH_MAX, text);
+}
+
+void kl_store_path_number(char path[KL_STORE_PATH_MAX], uint64_t value)
+{
+    path_number(path + strlen(path), path + KL_STORE_PATH_MAX, value, 1);
+}
+
 void kl_store_path(const struct kl_store *s, const char *name,
                    char out[KL_STORE_PATH_MAX])
 {
@@ -88,6 +98,24 @@ void kl_store_path_segment(const struct kl_store_log *log, int64_t base,
     p = path_number(p, end, (uint64_t)base, 20);
     p = path_text(p, end, ".");
     path_text(p, end, suffix);
+}
+
+int kl_store_path_base(const char *name, int64_t *base_out)
+{
+    uint64_t base = 0;
+
+    if (strlen(name) != 24 || strcmp(name + 20, ".seg") != 0)
+        return 0;
+    for (int i = 0; i < 20; i++) {
+        uint64_t digit = (uint64_t)(name[i] - '0');
+
+        if (name[i] < '0' || name[i] > '9' ||
+            base > ((uint64_t)INT64_MAX - digit) / 10)
+            return 0;
+        base = base * 10 + digit;
+    }
+    *base_out = (int64_t)base;
+    return 1;
 }
 
 int kl_store_file_read(struct kl_os_vfs *vfs, const char *path, size_t limit,

@@ -99,8 +99,12 @@ static void read_job_done(struct kl_os_job *job)
     int moved = j->truncation != log->truncation || j->seg->dead;
 
     kl_store_segment_note_index(j->seg, j->index_blocks);
+    if (!moved && !log->deleted && j->damage.from < j->damage.to)
+        kl_store_damage_note(log, j->damage.from, j->damage.to);
     kl_base_stat_add(&s->stats.reads_disk, 1);
     kl_base_stat_add(&s->stats.read_bytes, j->bytes);
+    if (!moved && j->code == KL_ECORRUPT)
+        r->next_offset = j->next_offset;
     if (j->code == 0 && !moved && !log->deleted) {
         if (j->size > 0) {
             r->slices[0].chunk = j->chunk;
@@ -126,20 +130,37 @@ static void read_job_done(struct kl_os_job *job)
     kl_base_free(&s->alloc, j, sizeof *j);
 }
 
-static uint64_t read_hint(const struct kl_store_read *r,
-                          const struct kl_store_segment *seg)
+/* Where the lane may start, and what offset is expected there. */
+static void read_hint(struct kl_store_read_job *j)
 {
+    const struct kl_store_read *r = j->read;
     const struct kl_store_cursor *c = &r->cursor;
-    uint64_t position;
 
-    if (c->instance == r->log->instance && c->segment_base == seg->info.base &&
-        c->truncation_count == r->log->truncation && c->offset == r->offset)
-        return c->position;
-    if (!seg->sealed &&
-        kl_store_index_tail_by_offset(r->log->files, seg->info.base, r->offset,
-                                      &position))
-        return position;
-    return 0;
+    j->hint = 0;
+    j->expected = -1;
+    if (c->instance == r->log->instance &&
+        c->segment_base == j->seg->info.base &&
+        c->truncation_count == r->log->truncation && c->offset == r->offset) {
+        j->hint = c->position;
+        j->expected = r->offset;
+    } else if (!j->seg->sealed) {
+        kl_store_index_tail_by_offset(r->log->files, j->seg->info.base,
+                                      r->offset, &j->hint);
+    }
+}
+
+/* The offset lies between segments: a part of the log is missing. */
+static int read_missing(struct kl_store_read *r, ptrdiff_t at)
+{
+    struct kl_store_log *log = r->log;
+    const struct kl_store_files *f = log->files;
+    int64_t from = at < 0 ? log->start : f->items[at]->info.end;
+    int64_t to = (size_t)(at + 1) < f->count ? f->items[at + 1]->info.base
+                                             : kl_store_log_file_end(log);
+
+    kl_store_damage_note(log, from, to);
+    r->next_offset = to;
+    return KL_ECORRUPT;
 }
 
 static int read_submit(struct kl_store_read *r)
@@ -150,11 +171,9 @@ static int read_submit(struct kl_store_read *r)
     struct kl_store_segment *seg;
     struct kl_store_read_job *j;
 
-    if (at < 0)
-        return KL_ECORRUPT; /* at or above the start, but in no segment */
+    if (at < 0 || r->offset >= log->files->items[at]->info.end)
+        return read_missing(r, at);
     seg = log->files->items[at];
-    if (r->offset >= seg->info.end)
-        return KL_ECORRUPT;
     j = kl_base_calloc(&s->alloc, sizeof *j);
     if (!j)
         return KL_ENOMEM;
@@ -167,8 +186,9 @@ static int read_submit(struct kl_store_read *r)
     j->log = log;
     j->truncation = log->truncation;
     j->end = r->end < log->cut_low ? r->end : log->cut_low;
-    j->hint = read_hint(r, seg);
+    read_hint(j);
     j->limit = seg->info.size;
+    j->segment_end = seg->info.end;
     j->index_blocks = seg->index_blocks;
     j->chunk = r->buffer;
     r->buffer = NULL;

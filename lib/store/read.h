@@ -23,12 +23,16 @@ struct kl_store_read_job
     struct kl_store_segment *seg; /* a reference */
     struct kl_store_read *read;
     uint32_t truncation;
-    int64_t end;    /* frames that end above are not for the reader */
-    uint64_t hint;  /* position to start at; 0 = ask the index */
-    uint64_t limit; /* bytes of the segment that are written */
+    int64_t end;         /* frames that end above are not for the reader */
+    uint64_t hint;       /* position to start at; 0 = ask the index */
+    uint64_t limit;      /* bytes of the segment that are written */
+    int64_t segment_end; /* the offset there */
+    int64_t expected;    /* base of the frame that the lane stands before; -1 =
+                            not known: the position is from an index */
     /* Out, from the lane. */
-    struct kl_base_chunk *chunk; /* in: to be used where large enough */
-    uint32_t from;               /* frames in chunk */
+    struct kl_store_damage damage; /* found on the way; from == to = none */
+    struct kl_base_chunk *chunk;   /* in: to be used where large enough */
+    uint32_t from;                 /* frames in chunk */
     uint32_t size;
     int64_t next_offset;
     uint64_t next_position;
@@ -51,8 +55,10 @@ struct kl_store_lookup_job
     uint64_t limit;
     int64_t start; /* records below do not count, nor any from end on */
     int64_t end;
+    int64_t segment_end;
     uint32_t index_blocks;
     /* Out. */
+    struct kl_store_damage damage; /* from == to = none */
     int64_t found_offset;
     int64_t found_timestamp;
     int code; /* KL_EEND where the segment has no such record */

@@ -67,13 +67,49 @@ static int read_fill(struct kl_store_read_job *j, uint64_t position,
     return rc;
 }
 
-/* Walks the chunk read from position. Sets from and size to the wanted frames;
- * returns KL_EAGAIN with next_position where the first wanted frame begins but
- * is not whole, and want its size. */
+/* Offsets that cannot be read; the reader may go on behind them. */
+static int read_damaged(struct kl_store_read_job *j, int64_t from, int64_t to,
+                        uint64_t position, uint64_t next)
+{
+    j->damage = (struct kl_store_damage){from, to, position, next};
+    j->next_offset = to;
+    return KL_ECORRUPT;
+}
+
+/* Takes the frame at the position into the answer. 0 = go on; KL_EEND = the
+ * answer is complete; KL_ECORRUPT = its body is damaged. */
+static int read_take_frame(struct kl_store_read_job *j, size_t at,
+                           uint64_t position, const struct kl_batch_info *info)
+{
+    const uint8_t *frame = j->chunk->data + at;
+    int is_first = j->size == 0;
+
+    if (info->last_offset >= j->end ||
+        (!is_first && (at + info->frame_size > j->chunk->size ||
+                       j->size + info->frame_size > j->read->bytes_max)))
+        return KL_EEND;
+    if (at + info->frame_size > j->chunk->size)
+        return KL_EAGAIN;
+    if (kl_batch_frame_body(frame, j->log->seed, info)) {
+        if (!is_first)
+            return KL_EEND; /* it is the next read's business */
+        return read_damaged(j, info->base_offset, info->last_offset + 1,
+                            position + at, position + at + info->frame_size);
+    }
+    if (is_first)
+        j->from = (uint32_t)at;
+    j->size += info->frame_size;
+    j->next_offset = info->last_offset + 1;
+    return 0;
+}
+
+/* Walks the chunk read from position. 0: from and size are the wanted frames,
+ * none where they end above what may be seen. KL_EAGAIN: the first wanted frame
+ * is not whole; want is its size. KL_EBATCH: no valid frame at next_position.
+ * KL_ECORRUPT: the wanted frame is damaged. */
 static int read_walk(struct kl_store_read_job *j, uint64_t position,
                      size_t *want)
 {
-    const struct kl_store_read *r = j->read;
     const uint8_t *data = j->chunk->data;
     size_t size = j->chunk->size, at = 0;
     struct kl_batch_info info;
@@ -81,38 +117,51 @@ static int read_walk(struct kl_store_read_job *j, uint64_t position,
 
     j->size = 0;
     *want = KL_BATCH_OVERHEAD;
-    while (at + KL_BATCH_OVERHEAD <= size) {
-        rc = kl_batch_frame_header(data + at, size - at, j->log->seed, &info);
-        if (rc)
+    while (rc == 0 && at + KL_BATCH_OVERHEAD <= size) {
+        if (kl_batch_frame_header(data + at, size - at, j->log->seed, &info) ||
+            (j->expected >= 0 && info.base_offset != j->expected) ||
+            (j->expected < 0 && info.base_offset > j->read->offset)) {
+            rc = KL_EBATCH;
             break;
-        *want = info.frame_size;
-        if (info.last_offset >= r->offset) {
-            if (j->size == 0 && info.base_offset > r->offset)
-                return KL_ECORRUPT; /* not where the offset should be */
-            if (info.last_offset >= j->end || at + info.frame_size > size ||
-                (j->size > 0 && j->size + info.frame_size > r->bytes_max))
-                break;
-            rc = kl_batch_frame_body(data + at, j->log->seed, &info);
-            if (rc)
-                break;
-            if (j->size == 0)
-                j->from = (uint32_t)at;
-            j->size += info.frame_size;
-            j->next_offset = info.last_offset + 1;
         }
-        at += info.frame_size;
-        *want = KL_BATCH_OVERHEAD;
+        j->expected = info.base_offset;
+        *want = info.frame_size;
+        if (info.last_offset >= j->read->offset)
+            rc = read_take_frame(j, at, position, &info);
+        if (rc == 0) {
+            j->expected = info.last_offset + 1;
+            at += info.frame_size;
+            *want = KL_BATCH_OVERHEAD;
+        }
     }
     j->next_position = position + at;
-    /* Damage behind good frames is the next read's business. */
-    if (j->size > 0)
-        return 0;
+    if (j->size > 0 || rc == KL_EEND)
+        return 0; /* damage behind good frames is the next read's business */
+    return rc ? rc : KL_EAGAIN;
+}
+
+/* No valid frame at next_position: behind what is damaged there. 0 = the walk
+ * goes on there. */
+static int read_behind(struct kl_store_read_job *j)
+{
+    struct kl_store_scan scan = {.file = j->seg->reader,
+                                 .alloc = &j->store->alloc,
+                                 .seed = j->log->seed,
+                                 .position = j->next_position,
+                                 .limit = j->limit,
+                                 .offset = j->expected};
+    int rc = kl_store_scan_resync(&scan);
+
+    if (rc == KL_EEND)
+        return read_damaged(j, j->expected, j->segment_end, j->next_position,
+                            j->limit);
     if (rc)
-        return KL_ECORRUPT;
-    if (at + KL_BATCH_OVERHEAD <= size && info.last_offset >= j->end &&
-        info.base_offset <= r->offset)
-        return 0; /* the frame ends above what may be seen */
-    return KL_EAGAIN;
+        return rc;
+    rc = read_damaged(j, j->expected, scan.offset, j->next_position,
+                      scan.position);
+    j->next_position = scan.position;
+    j->expected = scan.offset;
+    return j->read->offset < scan.offset ? rc : 0;
 }
 
 static int read_from(struct kl_store_read_job *j, uint64_t position)
@@ -124,21 +173,27 @@ static int read_from(struct kl_store_read_job *j, uint64_t position)
     if (want < KL_STORE_BLOCK)
         want = KL_STORE_BLOCK;
     for (;;) {
-        if (position + KL_BATCH_OVERHEAD > j->limit)
-            return KL_ECORRUPT; /* the offset should have been in here */
-        rc = read_fill(j, position, want);
+        j->next_position = position;
+        rc = KL_EBATCH; /* the offset should have been in here */
+        if (position + KL_BATCH_OVERHEAD <= j->limit) {
+            rc = read_fill(j, position, want);
+            if (rc == 0)
+                rc = read_walk(j, position, &least);
+        }
         if (rc == 0)
-            rc = read_walk(j, position, &least);
-        if (rc != KL_EAGAIN)
-            return rc;
-        /* All that was read lies before the offset, or one frame is larger
-         * than what was read. Neither: the file is shorter than it should. */
-        if ((j->next_position == position && want >= least) ||
-            least > j->limit - j->next_position)
-            return KL_ECORRUPT;
-        position = j->next_position;
-        if (want < least)
+            return 0;
+        /* No progress with all that was asked for: the file is too short. */
+        if (rc == KL_EAGAIN &&
+            ((j->next_position == position && want >= least) ||
+             least > j->limit - j->next_position))
+            rc = KL_EBATCH;
+        if (rc == KL_EAGAIN && want < least)
             want = least;
+        if (rc == KL_EBATCH && j->expected >= 0)
+            rc = read_behind(j);
+        if (rc && rc != KL_EAGAIN)
+            return rc;
+        position = j->next_position;
     }
 }
 
@@ -150,16 +205,23 @@ void kl_store_read_lane(struct kl_os_job *job)
 
     j->next_offset = j->read->offset;
     j->code = kl_store_lane_readers(j->log, j->seg, &j->index_blocks);
+    if (j->code == KL_ENOENT)
+        j->code = read_damaged(j, j->seg->info.base, j->segment_end,
+                               KL_STORE_BLOCK, j->limit);
     if (j->code)
         return;
     if (j->hint == 0 && j->index_blocks > 0)
         kl_store_index_by_offset(j->seg->index_reader, j->index_blocks,
                                  j->seg->info.base, j->read->offset, &position);
+    if (position == KL_STORE_BLOCK)
+        j->expected = j->seg->info.base;
     j->code = read_from(j, position);
     /* The index is never synced, so after a power loss it may lie: only the
      * walk from the first frame shows damage. */
-    if (j->code == KL_ECORRUPT && position > KL_STORE_BLOCK)
+    if (j->code == KL_EBATCH) {
+        j->expected = j->seg->info.base;
         j->code = read_from(j, KL_STORE_BLOCK);
+    }
 }
 
 /* ---- looking up a timestamp -------------------------------------------- */
@@ -208,10 +270,13 @@ static int lookup_visit(const struct kl_batch_info *info, uint64_t position,
         return rc;
     rc = file->vfs->ops->read(file, chunk->data, info->frame_size, position,
                               &got);
-    if (rc == 0)
-        rc = kl_batch_frame_verify(chunk->data, got, j->log->seed, &again)
-                 ? KL_ECORRUPT
-                 : 0;
+    if (rc == 0 &&
+        kl_batch_frame_verify(chunk->data, got, j->log->seed, &again)) {
+        j->damage =
+            (struct kl_store_damage){info->base_offset, info->last_offset + 1,
+                                     position, position + info->frame_size};
+        rc = KL_EEND; /* the first record that can be read is wanted */
+    }
     if (rc == 0)
         rc = kl_store_frame_lookup(&j->store->alloc, chunk->data,
                                    info->frame_size, j->lookup->timestamp,
@@ -223,6 +288,14 @@ static int lookup_visit(const struct kl_batch_info *info, uint64_t position,
         return KL_EEND; /* found: the walk ends */
     }
     return rc == KL_EEND ? 0 : rc;
+}
+
+static int lookup_skip(const struct kl_store_damage *damage, void *user)
+{
+    struct kl_store_lookup_job *j = user;
+
+    j->damage = *damage;
+    return 0;
 }
 
 static int lookup_run(struct kl_store_lookup_job *j, struct kl_store_scan *scan)
@@ -247,18 +320,27 @@ void kl_store_lookup_lane(struct kl_os_job *job)
         .offset = -1,
     };
     int rc = kl_store_lane_readers(j->log, j->seg, &j->index_blocks);
+    int is_indexed;
 
-    j->code = rc;
+    j->code = rc == KL_ENOENT ? KL_EEND : rc;
+    if (rc == KL_ENOENT)
+        j->damage = (struct kl_store_damage){j->seg->info.base, j->segment_end,
+                                             KL_STORE_BLOCK, j->limit};
     if (rc)
         return;
     if (j->hint == 0 && j->index_blocks > 0)
         kl_store_index_by_time(j->seg->index_reader, j->index_blocks,
                                j->seg->info.base, j->lookup->timestamp,
                                &scan.position);
+    is_indexed = j->hint == 0 && scan.position > KL_STORE_BLOCK;
     j->code = lookup_run(j, &scan);
-    if (j->code && j->hint == 0 && scan.position > KL_STORE_BLOCK) {
-        scan.position = KL_STORE_BLOCK; /* the index may lie */
-        scan.offset = -1;
+    /* The index may lie, and damage ends the walk: all of it, then. */
+    if (j->code == KL_EEND &&
+        (is_indexed || scan.position + KL_BATCH_OVERHEAD <= j->limit)) {
+        scan.position = KL_STORE_BLOCK;
+        scan.offset = j->seg->info.base;
+        scan.damaged = lookup_skip;
+        scan.end = j->segment_end;
         j->code = lookup_run(j, &scan);
     }
 }

@@ -30,6 +30,7 @@ static int recover_add_log(struct kl_store *s, struct kl_base_cursor *c)
     if (rc)
         return rc;
     log->exists = 1;
+    log->suspect = (record.flags & KL_STORE_SLOT_DAMAGED) != 0;
     log->instance = record.instance;
     log->truncation = log->durable_truncation = record.truncation;
     log->applied_truncation = record.truncation;
@@ -124,6 +125,7 @@ static int recover_open_wal(struct kl_store_recovery *r)
     s->wal.file_size = r->slot.file_size;
     s->wal.next = s->wal.durable = r->slot.position;
     r->ring.files = s->wal.files;
+    r->ring.alloc = &s->alloc;
     r->ring.file_count = s->wal.file_count;
     r->ring.file_size = s->wal.file_size;
     r->ring.directory = s->directory;
@@ -189,6 +191,15 @@ static int recover_leftover(const char *name, void *user)
     kl_store_path(s, "logs/", path);
     length = strlen(path);
     memcpy(path + length, name, strlen(name) + 1);
+    /* A lost group may have created the log that this belongs to. */
+    if (r->lost_groups > 0) {
+        char to[KL_STORE_PATH_MAX];
+
+        kl_store_path(s, "quarantine/", to);
+        kl_store_path_text(to, name);
+        s->vfs->ops->rename(s->vfs, path, to);
+        return 0;
+    }
     /* What cannot be removed stays: it disturbs nothing. */
     kl_store_tidy_remove_folder(s->vfs, path);
     return 0;
@@ -270,7 +281,27 @@ static void recover_free(struct kl_store_recovery *r)
     kl_base_buf_deinit(&r->ring.group);
 }
 
-int kl_store_recover(struct kl_store *s, struct kl_base_error *error)
+/* What could not be read makes its mark on what could. */
+static void recover_judge(struct kl_store_recovery *r, uint32_t flags)
+{
+    struct kl_store *s = r->store;
+    struct kl_base_list *l;
+
+    s->clean = (r->slot.flags & KL_STORE_SLOT_CLEAN) && r->groups == 0;
+    kl_base_stat_add(&s->stats.lost_groups, r->lost_groups);
+    s->damaged |= r->lost_groups > 0;
+    for (l = s->logs.next; l != &s->logs; l = l->next) {
+        struct kl_store_log *log =
+            KL_BASE_CONTAINER(l, struct kl_store_log, link);
+
+        if (flags & KL_STORE_OPEN_ACCEPT_LOSS)
+            log->suspect = 0;
+        s->damaged |= log->suspect;
+    }
+}
+
+int kl_store_recover(struct kl_store *s, uint32_t flags,
+                     struct kl_base_error *error)
 {
     struct kl_store_recovery r = {.store = s, .error = error};
     char path[KL_STORE_PATH_MAX];
@@ -284,6 +315,8 @@ int kl_store_recover(struct kl_store *s, struct kl_base_error *error)
         rc = recover_open_wal(&r);
     if (rc == 0)
         rc = kl_store_recover_scan(&r);
+    if (rc == 0)
+        recover_judge(&r, flags);
     if (rc == 0)
         rc = recover_replay(&r);
     if (rc == 0)

@@ -2,9 +2,13 @@
  * Bringing one commit log to its final content: what the checkpoint stated,
  * cut, then the surviving frames of the WAL through the ordinary segment
  * writer. Bytes are always rewritten: what a segment holds above its
- * checkpoint is not evidence of anything.
+ * checkpoint is not evidence of anything. Only where the WAL is damaged, a
+ * frame that was written behind before the crash takes the place of its own
+ * copy there; it is kept aside first, because the segment is about to be cut.
  */
-#include "store/state.h"
+#include "store/recover.h"
+
+#include <string.h>
 
 enum { REPLAY_BATCH = 4 * 1024 * 1024 };
 
@@ -57,58 +61,78 @@ static int replay_open(struct kl_store_log *log, struct kl_store_segment *seg)
     return rc;
 }
 
-/* Shortens the last segment that is kept to the offset. Its end is known from
- * the slot, or it is found in the file. */
+/* Where the last segment that is kept has to end: known from the slot, or
+ * found in the file, which has so many bytes. */
+static int replay_find(struct kl_store_log *log, struct kl_store_segment *seg,
+                       int64_t cut, uint64_t file_size, uint64_t *position_out)
+{
+    struct kl_store_find find = {.file = seg->writer,
+                                 .index = seg->index_writer,
+                                 .blocks = seg->index_blocks,
+                                 .alloc = &log->store->alloc,
+                                 .seed = log->seed,
+                                 .base = seg->info.base,
+                                 .limit = file_size};
+
+    if (log->active.base == seg->info.base && log->active.end == cut) {
+        *position_out = log->active.size;
+        return 0;
+    }
+    if (seg->info.end >= 0 && seg->info.size < file_size)
+        find.limit = seg->info.size;
+    return kl_store_find_position(&find, cut, position_out);
+}
+
+/* Shortens the last segment that is kept to the offset. One that has become
+ * shorter than that, or is gone, is damaged: it stays as it is, and what
+ * follows goes to another one. */
 static int replay_cut(struct kl_store_log *log, struct kl_store_segment *seg,
                       int64_t cut)
 {
     const struct kl_os_vfs_ops *ops = log->store->vfs->ops;
-    uint64_t position = log->active.size, limit = 0;
+    uint64_t position = log->active.size, size = 0;
     int rc = replay_open(log, seg);
 
     if (rc == 0)
-        rc = ops->size(seg->writer, &limit);
-    if (rc)
+        rc = ops->size(seg->writer, &size);
+    if (rc == 0)
+        rc = replay_find(log, seg, cut, size, &position);
+    if (rc && rc != KL_ENOENT)
         return rc;
-    if (log->active.base != seg->info.base || log->active.end != cut) {
-        struct kl_store_find find = {.file = seg->writer,
-                                     .index = seg->index_writer,
-                                     .blocks = seg->index_blocks,
-                                     .alloc = &log->store->alloc,
-                                     .seed = log->seed,
-                                     .base = seg->info.base,
-                                     .limit = limit};
-
-        rc = kl_store_find_position(&find, cut, &position);
+    if (rc || size < position) {
+        log->roll_next = 1;
+    } else {
+        seg->index_blocks = kl_store_index_usable(
+            seg->index_writer, seg->index_blocks, seg->info.base, position);
+        rc = ops->truncate(seg->index_writer,
+                           (uint64_t)seg->index_blocks * KL_STORE_BLOCK);
+        if (rc == 0)
+            rc = ops->truncate(seg->writer, position);
         if (rc)
             return rc;
     }
-    if (limit < position)
-        return KL_ECORRUPT; /* shorter than what had been synced */
-    seg->index_blocks = kl_store_index_usable(
-        seg->index_writer, seg->index_blocks, seg->info.base, position);
-    rc = ops->truncate(seg->index_writer,
-                       (uint64_t)seg->index_blocks * KL_STORE_BLOCK);
-    if (rc == 0)
-        rc = ops->truncate(seg->writer, position);
     seg->info.end = seg->next_end = cut;
     seg->info.size = seg->next_size = position;
     seg->next_index_blocks = seg->index_blocks;
     log->files->indexed_position = position;
-    return rc;
+    return 0;
 }
 
 /* Installs the segments below cut; those at or above go. */
-static int replay_segments(struct kl_store_log *log,
-                           const struct kl_store_manifest *m, int64_t cut)
+static int replay_segments(struct kl_store_replay *r,
+                           const struct kl_store_manifest *m)
 {
+    struct kl_store_log *log = r->log;
+    int64_t cut = r->cut;
     struct kl_store_segment *seg = NULL;
     int rc = 0;
 
     log->bytes = 0;
     for (uint32_t i = 0; i < m->count && rc == 0; i++) {
         if (m->segments[i].base >= cut) {
-            rc = replay_remove(log, m->segments[i].base);
+            rc = r->distrusted
+                     ? kl_store_quarantine_segment(log, m->segments[i].base)
+                     : replay_remove(log, m->segments[i].base);
             continue;
         }
         rc = kl_store_files_add(log, &m->segments[i], &seg);
@@ -137,52 +161,191 @@ static int replay_segments(struct kl_store_log *log,
     return replay_cut(log, seg, cut);
 }
 
-static int replay_prepare(struct kl_store_log *log, int64_t cut)
+static int replay_prepare(struct kl_store_replay *r)
 {
+    struct kl_store_log *log = r->log;
     struct kl_store_manifest m = {.count = 0};
-    int rc = kl_store_load_manifest(log, &m);
+    int rebuilt;
+    int rc = kl_store_load_manifest(log, log->store->wall_ms, &m, &rebuilt);
 
     if (rc == KL_ENOENT && log->active.base < 0)
         rc = 0; /* it never had a segment that a slot knew of */
     if (rc == 0)
         rc = kl_store_files_new(log);
     if (rc == 0)
-        rc = replay_segments(log, &m, cut);
-    log->manifest_dirty = log->folder_dirty = log->files && log->files->count;
+        rc = replay_segments(r, &m);
+    log->manifest_dirty = log->folder_dirty =
+        log->files && (log->files->count || r->distrusted);
     log->store->folders_dirty = 1;
     kl_base_free(&log->store->alloc, m.segments, m.count * sizeof *m.segments);
     return rc;
 }
 
+/* ---- frames that the WAL has lost -------------------------------------- */
+
+struct replay_rescue
+{
+    struct kl_store_log *log;
+    const struct kl_store_replay_frame *frame;
+    struct kl_os_file *file;
+    int found;
+};
+
+static int replay_is_kept(struct kl_store_log *log,
+                          const struct kl_store_replay_frame *f,
+                          struct kl_base_buf *buf)
+{
+    struct kl_batch_info info;
+
+    return kl_store_quarantine_read(log, f->base, buf) == 0 &&
+           kl_batch_frame_verify(buf->data, buf->size, log->seed, &info) == 0 &&
+           info.frame_size == f->size && buf->size == f->size &&
+           info.base_offset == f->base && info.last_offset + 1 == f->end &&
+           info.leader_epoch == f->epoch;
+}
+
+static int rescue_visit(const struct kl_batch_info *info, uint64_t position,
+                        void *user)
+{
+    struct replay_rescue *rescue = user;
+    struct kl_store_log *log = rescue->log;
+    const struct kl_store_replay_frame *f = rescue->frame;
+    struct kl_base_buf buf;
+    uint8_t *data;
+    size_t got;
+    int rc = KL_ENOMEM;
+
+    if (info->base_offset != f->base || info->last_offset + 1 != f->end ||
+        info->leader_epoch != f->epoch || info->frame_size != f->size)
+        return info->base_offset > f->base ? KL_EEND : 0;
+    kl_base_buf_init(&buf, &log->store->alloc);
+    data = kl_base_buf_extend(&buf, f->size);
+    if (data)
+        rc = rescue->file->vfs->ops->read(rescue->file, data, f->size, position,
+                                          &got);
+    if (rc == 0 && got == f->size)
+        rc = kl_store_quarantine_frame(log, f->base, &buf);
+    if (rc == 0)
+        rescue->found = replay_is_kept(log, f, &buf);
+    kl_base_buf_deinit(&buf);
+    return rc ? rc : KL_EEND;
+}
+
+static int rescue_skip(const struct kl_store_damage *damage, void *user)
+{
+    (void)damage, (void)user;
+    return 0;
+}
+
+/* The frame may be in any segment of the folder that begins at or below it. */
+static int rescue_name(const char *name, void *user)
+{
+    struct replay_rescue *rescue = user;
+    struct kl_store_log *log = rescue->log;
+    struct kl_os_vfs *vfs = log->store->vfs;
+    struct kl_store_scan scan = {.alloc = &log->store->alloc,
+                                 .seed = log->seed,
+                                 .position = KL_STORE_BLOCK,
+                                 .damaged = rescue_skip,
+                                 .end = INT64_MAX};
+    char path[KL_STORE_PATH_MAX];
+    int rc;
+
+    if (rescue->found || !kl_store_path_base(name, &scan.offset) ||
+        scan.offset > rescue->frame->base)
+        return 0;
+    kl_store_path_in_log(log, name, path);
+    if (vfs->ops->open(vfs, path, KL_OS_READ, &scan.file))
+        return 0;
+    rescue->file = scan.file;
+    rc = vfs->ops->size(scan.file, &scan.limit);
+    if (rc == 0)
+        rc = kl_store_scan_run(&scan, rescue_visit, rescue);
+    vfs->ops->close(scan.file);
+    return rc;
+}
+
+/* Looks for the copy of each lost frame that was written behind. */
+static int replay_rescue(struct kl_store_replay *r)
+{
+    struct kl_store_log *log = r->log;
+    struct kl_base_buf buf;
+    char folder[KL_STORE_PATH_MAX];
+    int rc = 0;
+
+    kl_store_path_log(log, folder);
+    kl_base_buf_init(&buf, &log->store->alloc);
+    for (size_t i = 0; i < r->count && rc == 0; i++) {
+        struct replay_rescue rescue = {.log = log, .frame = &r->frames[i]};
+
+        if (!r->frames[i].is_lost || replay_is_kept(log, &r->frames[i], &buf))
+            continue;
+        rc = log->store->vfs->ops->list(log->store->vfs, folder, rescue_name,
+                                        &rescue);
+        if (rc == KL_ENOENT)
+            rc = 0; /* nothing was written behind yet */
+    }
+    kl_base_buf_deinit(&buf);
+    return rc;
+}
+
 /* ---- appending again --------------------------------------------------- */
 
-static int replay_append(struct kl_store_log *log,
-                         const struct kl_store_replay_frame *f)
+/* KL_EEND where the frame is lost. */
+static int replay_fetch(struct kl_store_log *log,
+                        const struct kl_store_replay_frame *f,
+                        struct kl_base_chunk **out)
 {
-    struct kl_store *s = log->store;
-    struct kl_os_file *wal = s->wal.files[f->file];
+    struct kl_os_file *wal = log->store->wal.files[f->file];
     struct kl_base_chunk *chunk;
     struct kl_batch_info info;
-    struct kl_store_entry *e;
-    size_t got;
-    int rc = kl_base_chunk_new(&chunk, &s->alloc, f->size);
+    struct kl_base_buf buf;
+    size_t got = 0;
+    int rc = kl_base_chunk_new(&chunk, &log->store->alloc, f->size);
 
     if (rc)
         return rc;
-    rc = wal->vfs->ops->read(wal, chunk->data, f->size, f->offset, &got);
+    if (f->is_lost) {
+        kl_base_buf_init(&buf, &log->store->alloc);
+        if (replay_is_kept(log, f, &buf))
+            memcpy(chunk->data, buf.data, got = f->size);
+        else
+            rc = KL_EEND;
+        kl_base_buf_deinit(&buf);
+    } else {
+        rc = wal->vfs->ops->read(wal, chunk->data, f->size, f->offset, &got);
+    }
     chunk->size = (uint32_t)got;
     if (rc == 0 && kl_batch_frame_verify(chunk->data, got, log->seed, &info))
         rc = KL_ECORRUPT;
-    if (rc == 0)
-        rc = kl_store_log_enqueue(log, KL_STORE_ENTRY_APPEND, f->base, f->end,
-                                  f->epoch, &e);
+    if (rc)
+        kl_base_chunk_unref(chunk);
+    else
+        *out = chunk;
+    return rc;
+}
+
+static int replay_append(struct kl_store_log *log,
+                         struct kl_store_replay_frame *f)
+{
+    struct kl_store *s = log->store;
+    struct kl_base_chunk *chunk;
+    struct kl_batch_info info;
+    struct kl_store_entry *e;
+    int rc = replay_fetch(log, f, &chunk);
+
+    if (rc)
+        return rc == KL_EEND ? 0 : rc;
+    rc = kl_store_log_enqueue(log, KL_STORE_ENTRY_APPEND, f->base, f->end,
+                              f->epoch, &e);
     if (rc) {
         kl_base_chunk_unref(chunk);
         return rc;
     }
+    kl_batch_frame_header(chunk->data, chunk->size, log->seed, &info);
     e->chunk = chunk;
     e->size = f->size;
-    e->max_timestamp = f->max_timestamp;
+    e->max_timestamp = info.max_timestamp;
     e->state = KL_STORE_ENTRY_DURABLE;
     kl_base_list_remove(&e->wal); /* it is there already */
     s->pending_bytes += chunk->capacity;
@@ -198,7 +361,9 @@ int kl_store_replay_run(struct kl_store_replay *r, struct kl_base_error *error)
 
     if (!r->touched)
         return 0; /* only its start or epoch moved */
-    rc = replay_prepare(log, r->cut);
+    rc = replay_rescue(r);
+    if (rc == 0)
+        rc = replay_prepare(r);
     for (size_t i = 0; i < r->count && rc == 0; i++) {
         rc = replay_append(log, &r->frames[i]);
         if (rc == 0 && s->pending_bytes >= REPLAY_BATCH)
@@ -208,8 +373,8 @@ int kl_store_replay_run(struct kl_store_replay *r, struct kl_base_error *error)
         rc = kl_store_drain(s);
     if (rc == 0)
         rc = kl_store_retain_drop(log);
-    if (rc == 0 && log->files->count > 0 &&
-        log->files->items[0]->info.base > log->start)
-        rc = KL_ECORRUPT; /* records above the start are missing */
-    return rc ? replay_error(log, error, rc) : 0;
+    if (rc)
+        return replay_error(log, error, rc);
+    kl_store_damage_gaps(log);
+    return 0;
 }

@@ -147,8 +147,11 @@ struct kl_store_log
     uint8_t folder_dirty; /* names in it are not synced */
     uint8_t roll_next;    /* the next append starts a segment */
     uint8_t started_event;
-    uint8_t exists; /* its create entry is durable, its delete is not */
-    uint32_t refs;  /* jobs and reads that use the log */
+    uint8_t exists;  /* its create entry is durable, its delete is not */
+    uint8_t suspect; /* may have lost its end: nothing is appended */
+    uint8_t damaged_event;
+    struct kl_store_damages *damage; /* NULL = none known; damage.c */
+    uint32_t refs;                   /* jobs and reads that use the log */
 };
 
 /* The commit lane's job: one WAL group, written and synced. */
@@ -274,6 +277,8 @@ struct kl_store
     uint8_t stopped;
     uint8_t opened;
     uint8_t folders_dirty; /* names in logs/ are not synced */
+    uint8_t clean;         /* opened after a clean stop */
+    uint8_t damaged;       /* something is or was lost; see damage.c */
     struct kl_store_stats stats;
 };
 
@@ -325,6 +330,8 @@ void kl_store_log_unref(struct kl_store_log *log);
 void kl_store_log_free(struct kl_store_log *log);
 /* Everything known of the log is durable: after recovery. 0 or KL_ENOMEM. */
 int kl_store_log_settle(struct kl_store_log *log);
+/* Where segments end that hold all they should: the rest is in memory. */
+int64_t kl_store_log_file_end(const struct kl_store_log *log);
 /* The entry joins the queue of the WAL and the order of its log. */
 int kl_store_log_enqueue(struct kl_store_log *log,
                          enum kl_store_entry_type type, int64_t offset,
@@ -468,14 +475,37 @@ int kl_store_retain_drop(struct kl_store_log *log);
 /* The files of a log have been loaded (code 0) or not. */
 void kl_store_read_loaded(struct kl_store_log *log, int code);
 
+/* ---- damage.c ---------------------------------------------------------- */
+
+/* Offsets of the log whose bytes are not what was written. */
+void kl_store_damage_note(struct kl_store_log *log, int64_t from, int64_t to);
+/* Notes what neither a segment nor memory holds; the files are loaded. */
+void kl_store_damage_gaps(struct kl_store_log *log);
+/* After start or LEO have moved. */
+void kl_store_damage_clip(struct kl_store_log *log);
+void kl_store_damage_free(struct kl_store_log *log);
+
 /* ---- scan.c ------------------------------------------------------------ */
 
 /* Walks over whole verified frames of a segment file from position on. For
  * each fn is called; non-zero ends the walk with that code. Returns 0 at the
  * first position that holds no valid next frame, KL_EIO and the like when
- * reading fails. Blocking: jobs and open only. */
+ * reading fails. Blocking: jobs and open only.
+ *
+ * With damaged set the walk goes on behind what does not verify, up to the
+ * offset end, which should be there before limit: damaged is called for the
+ * offsets [from, to) that are lost, which lie in the bytes [position, next). */
 typedef int (*kl_store_scan_fn)(const struct kl_batch_info *info,
                                 uint64_t position, void *user);
+struct kl_store_damage
+{
+    int64_t from;
+    int64_t to;
+    uint64_t position;
+    uint64_t next;
+};
+typedef int (*kl_store_damage_fn)(const struct kl_store_damage *damage,
+                                  void *user);
 struct kl_store_scan
 {
     struct kl_os_file *file;
@@ -485,9 +515,15 @@ struct kl_store_scan
     uint64_t limit;    /* no frame that ends above */
     int64_t offset;    /* in and out: the next frame's base; -1 = any */
     int verify_body;
+    kl_store_damage_fn damaged; /* NULL = damage ends the walk */
+    int64_t end;
 };
 int kl_store_scan_run(struct kl_store_scan *scan, kl_store_scan_fn fn,
                       void *user);
+/* The first whole frame at or behind position, at any byte, that does not begin
+ * below the offset. Moves position and offset there: 0, KL_EEND where there is
+ * none, or an error of reading. */
+int kl_store_scan_resync(struct kl_store_scan *scan);
 
 /* The byte position in a segment of an offset that begins a frame or is the
  * end of the last one; KL_ECORRUPT where it is neither. Blocking. */
@@ -531,6 +567,9 @@ int kl_store_index_note(struct kl_store_log *log, struct kl_store_segment *seg,
 
 void kl_store_path(const struct kl_store *s, const char *name,
                    char out[KL_STORE_PATH_MAX]);
+/* Appends to a path. */
+void kl_store_path_text(char path[KL_STORE_PATH_MAX], const char *text);
+void kl_store_path_number(char path[KL_STORE_PATH_MAX], uint64_t value);
 void kl_store_path_wal(const struct kl_store *s, uint32_t file,
                        char out[KL_STORE_PATH_MAX]);
 void kl_store_path_log(const struct kl_store_log *log,
@@ -540,6 +579,8 @@ void kl_store_path_in_log(const struct kl_store_log *log, const char *name,
 /* suffix "seg" or "idx". */
 void kl_store_path_segment(const struct kl_store_log *log, int64_t base,
                            const char *suffix, char out[KL_STORE_PATH_MAX]);
+/* 1 and the base offset where the name is that of a segment file. */
+int kl_store_path_base(const char *name, int64_t *base_out);
 /* Reads a whole file of at most limit bytes into buf; blocking. */
 int kl_store_file_read(struct kl_os_vfs *vfs, const char *path, size_t limit,
                        struct kl_base_buf *buf);
@@ -547,9 +588,14 @@ int kl_store_file_read(struct kl_os_vfs *vfs, const char *path, size_t limit,
 int kl_store_file_replace(struct kl_os_vfs *vfs, const char *path,
                           const struct kl_base_buf *buf);
 
-/* Reads and checks the manifest of a log; segments are allocated. Blocking. */
-int kl_store_load_manifest(struct kl_store_log *log,
-                           struct kl_store_manifest *out);
+/* Reads and checks the manifest of a log, or rebuilds one that is damaged or
+ * gone; segments are allocated. KL_ENOENT where it never had one. Blocking. */
+int kl_store_load_manifest(struct kl_store_log *log, int64_t now_ms,
+                           struct kl_store_manifest *out, int *rebuilt_out);
+/* From the segments in the log's folder; now_ms stands for times that nobody
+ * knows. Blocking. */
+int kl_store_rebuild(struct kl_store_log *log, int64_t now_ms,
+                     struct kl_store_manifest *out);
 
 /* ---- create.c, recover.c, replay.c, interval.c ------------------------- */
 
@@ -557,7 +603,8 @@ int kl_store_load_manifest(struct kl_store_log *log,
 int kl_store_format_check(struct kl_store *s, struct kl_base_error *error);
 /* Makes the files of an empty store. Blocking, as everything here. */
 int kl_store_format(struct kl_store *s, struct kl_base_error *error);
-int kl_store_recover(struct kl_store *s, struct kl_base_error *error);
+int kl_store_recover(struct kl_store *s, uint32_t flags,
+                     struct kl_base_error *error);
 
 /* A frame that survives in the WAL, to be written to its segment again. Of an
  * interval log: a truncation, its offset in base and its count in size. */
@@ -570,6 +617,7 @@ struct kl_store_replay_frame
     int64_t base;
     int64_t end;
     int64_t max_timestamp;
+    int is_lost; /* does not verify in the WAL */
 };
 
 /* The final content of a log that the WAL has something about, computed
@@ -580,6 +628,7 @@ struct kl_store_replay
     struct kl_store_log *log;
     int64_t cut; /* what the checkpoint stated is kept up to here */
     int touched; /* appends or truncations, even if nothing is left of them */
+    int distrusted; /* cut at an unknown place: segments go to quarantine */
     struct kl_store_replay_frame *frames;
     size_t count;
     size_t capacity;

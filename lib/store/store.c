@@ -145,6 +145,13 @@ void kl_store_fail(struct kl_store *s, int code, const char *what,
     s->failed_event = 1;
 }
 
+enum kl_store_verdict kl_store_verdict(const struct kl_store *s)
+{
+    if (s->damaged)
+        return KL_STORE_VERDICT_DAMAGED;
+    return s->clean ? KL_STORE_VERDICT_CLEAN : KL_STORE_VERDICT_INTACT;
+}
+
 int kl_store_failure(const struct kl_store *s, struct kl_base_error *error)
 {
     if (error)
@@ -332,7 +339,7 @@ int kl_store_open(struct kl_store *s, uint32_t flags, int64_t now_ns,
         goto out;
     }
     s->directory = kl_base_hash(s->identity.directory_id.bytes, 16, 0);
-    rc = kl_store_recover(s, error);
+    rc = kl_store_recover(s, flags, error);
 out:
     kl_base_buf_deinit(&buf);
     if (rc == 0) {
@@ -357,8 +364,13 @@ static int store_event_log(struct kl_store *s, struct kl_store_event *out)
     if (!l)
         return 0;
     out->log = KL_BASE_CONTAINER(l, struct kl_store_log, event);
+    if (out->log->damaged_event) {
+        out->log->damaged_event = 0;
+        out->type = KL_STORE_EVENT_DAMAGED;
+        return 1;
+    }
     if (out->log->started_event) {
-        /* Two things to say of one log: the start first. */
+        /* Several things to say of one log: the start first. */
         out->log->started_event = 0;
         out->type = KL_STORE_EVENT_STARTED;
         return 1;

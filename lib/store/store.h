@@ -51,7 +51,8 @@ struct kl_store_config
 };
 
 enum {
-    KL_STORE_OPEN_CREATE = 1 /* format an empty or absent folder */
+    KL_STORE_OPEN_CREATE = 1,     /* format an empty or absent folder */
+    KL_STORE_OPEN_ACCEPT_LOSS = 2 /* logs that may have lost their end go on */
 };
 
 int kl_store_new(struct kl_store **out, const struct kl_base_alloc *alloc,
@@ -76,6 +77,13 @@ void kl_store_free(struct kl_store *s);
 const struct kl_store_identity *kl_store_identity(const struct kl_store *s);
 /* Largest frame that fits into a group of this store's ring. */
 uint32_t kl_store_frame_max(const struct kl_store *s);
+/* What open found, and what reads and the scrub have found since. */
+enum kl_store_verdict {
+    KL_STORE_VERDICT_CLEAN,  /* the stop before was clean */
+    KL_STORE_VERDICT_INTACT, /* a crash; all that was durable is there */
+    KL_STORE_VERDICT_DAMAGED /* something durable is lost */
+};
+enum kl_store_verdict kl_store_verdict(const struct kl_store *s);
 /* 0, or why the store has failed for ever (text in error, may be NULL). */
 int kl_store_failure(const struct kl_store *s, struct kl_base_error *error);
 
@@ -97,6 +105,12 @@ struct kl_store_log_config
     uint32_t index_interval_bytes;
 };
 
+struct kl_store_range
+{
+    int64_t from;
+    int64_t to; /* exclusive */
+};
+
 struct kl_store_view
 {
     int64_t start;         /* log start offset */
@@ -108,6 +122,7 @@ struct kl_store_view
     const struct kl_batch_epochs *epochs;
     enum kl_store_flush flush;
     uint64_t instance;
+    int is_suspect; /* a rotten WAL may have cost it its end: refuses appends */
 };
 
 /* Makes a log with start = LEO = 0. Not awaited: its entry comes before any
@@ -129,14 +144,19 @@ void kl_store_log_view(const struct kl_store_log *log,
                        struct kl_store_view *out);
 void kl_store_log_configure(struct kl_store_log *log,
                             const struct kl_store_log_config *config);
+/* How many ranges of the log are known to be damaged or missing, ascending;
+ * sets the one of this index where there is one; out may be NULL. */
+size_t kl_store_log_damage(const struct kl_store_log *log, size_t index,
+                           struct kl_store_range *out);
 /* The runtime's pointer back from a log. */
 void kl_store_log_set_user(struct kl_store_log *log, void *user);
 void *kl_store_log_user(const struct kl_store_log *log);
 
 /* Appends a stamped frame (own reference is taken; on error the caller keeps
  * its own). The base offset must be the LEO and the epoch not below the newest.
- * KL_EAGAIN when too much is pending, KL_EDISKFULL, KL_EFAILED, KL_ERECORDSIZE,
- * KL_EINVAL. Durable when durable_leo has passed it. */
+ * KL_EAGAIN when too much is pending, KL_EDISKFULL, KL_EFAILED, KL_ECORRUPT
+ * where the log is suspect, KL_ERECORDSIZE, KL_EINVAL. Durable when durable_leo
+ * has passed it. */
 int kl_store_append(struct kl_store_log *log, struct kl_base_chunk *frame);
 /* Rule 1.11.5: a leader records its epoch at the LEO before any write. */
 int kl_store_start_epoch(struct kl_store_log *log, int32_t epoch);
@@ -186,7 +206,8 @@ struct kl_store_read
     /* Out. */
     int code; /* 0; KL_EOFFSETRANGE; KL_ECORRUPT; KL_EIO; KL_ECLOSED when the
                  log was deleted meanwhile */
-    int64_t next_offset; /* behind the last frame returned */
+    int64_t next_offset; /* behind the last frame returned; KL_ECORRUPT: behind
+                            what is damaged or missing from offset on */
     uint32_t slice_count;
     struct kl_store_slice slices[KL_STORE_SLICES];
     struct kl_base_list link; /* the store's */
@@ -219,9 +240,10 @@ enum kl_store_event_type {
     KL_STORE_EVENT_DURABLE, /* durable_leo of log has changed */
     KL_STORE_EVENT_READ,
     KL_STORE_EVENT_LOOKUP,
-    KL_STORE_EVENT_ROOM,   /* appends that got KL_EAGAIN may be tried again */
-    KL_STORE_EVENT_FAILED, /* the store failed; see kl_store_failure */
-    KL_STORE_EVENT_STARTED /* log start of log has moved by retention */
+    KL_STORE_EVENT_ROOM,    /* appends that got KL_EAGAIN may be tried again */
+    KL_STORE_EVENT_FAILED,  /* the store failed; see kl_store_failure */
+    KL_STORE_EVENT_STARTED, /* log start of log has moved by retention */
+    KL_STORE_EVENT_DAMAGED  /* damage of log was found that was not known */
 };
 
 struct kl_store_event
@@ -264,6 +286,8 @@ struct kl_store_stats
     kl_base_stat logs;          /* gauge */
     kl_base_stat disk_bytes;    /* gauge: ring, slots, loaded segments */
     kl_base_stat failed;        /* gauge: 1 when the store has failed */
+    kl_base_stat damages;       /* ranges found damaged or missing */
+    kl_base_stat lost_groups;   /* WAL groups that open could not read */
     struct kl_base_histogram group_bytes; /* per group */
     struct kl_base_histogram sync_us;     /* WAL write + sync, microseconds */
     struct kl_base_histogram checkpoint_us;

@@ -48,8 +48,8 @@ int store_fixture_open(struct store_fixture *f)
     rc = kl_store_new(&f->store, &f->alloc.alloc, &f->trace.base, f->lanes,
                       &f->config);
     if (rc == 0)
-        rc = kl_store_open(f->store, KL_STORE_OPEN_CREATE, f->now_ns,
-                           f->wall_ms, &f->error);
+        rc = kl_store_open(f->store, KL_STORE_OPEN_CREATE | f->open_flags,
+                           f->now_ns, f->wall_ms, &f->error);
     return rc;
 }
 
@@ -251,6 +251,31 @@ void store_fixture_expect(struct store_fixture *f, struct kl_store_log *log,
         kl_store_read_release(&read);
     }
     need(from == to);
+}
+
+int store_fixture_endure(struct store_fixture *f, struct kl_store_log *log,
+                         int64_t from, int64_t to, uint32_t value_size,
+                         uint64_t salt)
+{
+    struct kl_store_read read;
+    int lost = 0;
+
+    for (; from < to; from++) {
+        int64_t at = from;
+
+        store_fixture_read(f, log, from, to, 1, &read);
+        if (read.code == KL_ECORRUPT) {
+            need(read.slice_count == 0 && read.next_offset > from);
+            lost++;
+        } else {
+            need_msg(read.code == 0 && read.slice_count == 1,
+                     "offset %lld: code %d", (long long)from, read.code);
+            fixture_expect_slice(f, &read.slices[0], kl_store_log_seed(log),
+                                 &at, value_size, salt);
+        }
+        kl_store_read_release(&read);
+    }
+    return lost;
 }
 
 int store_fixture_lookup(struct store_fixture *f, struct kl_store_log *log,

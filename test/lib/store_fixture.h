@@ -19,6 +19,7 @@ struct store_fixture
     struct kl_os_lanes *lanes;
     struct kl_store_config config;
     struct kl_store *store; /* NULL = closed */
+    uint32_t open_flags;    /* besides KL_STORE_OPEN_CREATE */
     struct kl_base_error error;
     int64_t now_ns;
     int64_t wall_ms;
@@ -61,6 +62,10 @@ void store_fixture_fill(struct store_fixture *f, struct kl_store_log *log,
 void store_fixture_expect(struct store_fixture *f, struct kl_store_log *log,
                           int64_t from, int64_t to, uint32_t value_size,
                           uint64_t salt);
+/* The same, but offsets may be damaged: returns how many are, one by one. */
+int store_fixture_endure(struct store_fixture *f, struct kl_store_log *log,
+                         int64_t from, int64_t to, uint32_t value_size,
+                         uint64_t salt);
 /* The code of a look-up that is waited for. */
 int store_fixture_lookup(struct store_fixture *f, struct kl_store_log *log,
                          int64_t timestamp, int64_t end, int64_t *offset_out);

@@ -78,13 +78,14 @@ END_TEST
 START_TEST(segments_are_in_the_manifest_from_the_start)
 {
     struct kl_store_manifest m;
+    int rebuilt;
 
     for (int i = 0; i < 30; i++) {
         store_fixture_fill(&fx, subject, 1, 700, 1);
         for (int k = 0; k < 8; k++)
             store_fixture_turn(&fx);
         ck_assert_int_eq(store_fixture_view(subject).durable_leo, i + 1);
-        ck_assert_int_eq(kl_store_load_manifest(subject, &m), 0);
+        ck_assert_int_eq(kl_store_load_manifest(subject, 0, &m, &rebuilt), 0);
         ck_assert_uint_eq(m.count, subject->files->count);
         for (uint32_t s = 0; s < m.count; s++)
             ck_assert_int_eq(m.segments[s].base,
