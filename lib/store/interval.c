@@ -340,6 +340,7 @@ int kl_store_interval_recover(struct kl_store_log *log,
     int rc =
         kl_store_load_manifest(log, log->store->wall_ms, &w.manifest, &rebuilt);
 
+    kl_base_stat_add(&log->store->stats.rebuilds, (uint64_t)rebuilt);
     if (rc == KL_ENOENT)
         rc = log->synced_active.base < 0 ? 0 : KL_ECORRUPT; /* none begun */
     w.cut = interval_lowest(r, w.manifest.truncation);

@@ -169,6 +169,7 @@ static int load_install(struct load_job *load)
     }
     log->files->indexed_position = log->active.size;
     log->manifest_dirty |= (uint8_t)load->rebuilt;
+    kl_base_stat_add(&log->store->stats.rebuilds, (uint64_t)load->rebuilt);
     kl_store_damage_gaps(log);
     return 0;
 }

@@ -168,6 +168,7 @@ static int replay_prepare(struct kl_store_replay *r)
     int rebuilt;
     int rc = kl_store_load_manifest(log, log->store->wall_ms, &m, &rebuilt);
 
+    kl_base_stat_add(&log->store->stats.rebuilds, (uint64_t)rebuilt);
     if (rc == KL_ENOENT && log->active.base < 0)
         rc = 0; /* it never had a segment that a slot knew of */
     if (rc == 0)

@@ -288,6 +288,7 @@ struct kl_store_stats
     kl_base_stat failed;        /* gauge: 1 when the store has failed */
     kl_base_stat damages;       /* ranges found damaged or missing */
     kl_base_stat lost_groups;   /* WAL groups that open could not read */
+    kl_base_stat rebuilds;      /* manifests made again from segments */
     struct kl_base_histogram group_bytes; /* per group */
     struct kl_base_histogram sync_us;     /* WAL write + sync, microseconds */
     struct kl_base_histogram checkpoint_us;

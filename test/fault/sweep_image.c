@@ -27,6 +27,18 @@ struct image
     char why[512];
 };
 
+/* A disk that only lost power has no damage, and nothing had to be rebuilt. */
+static int image_is_damaged(struct image *im, struct store_fixture *f)
+{
+    const struct kl_store_stats *stats = kl_store_stats(f->store);
+    int is_damaged = kl_store_verdict(f->store) == KL_STORE_VERDICT_DAMAGED;
+    uint64_t rebuilt = kl_base_stat_get(&stats->rebuilds);
+
+    snprintf(im->why, sizeof im->why, "damaged: %d, manifests rebuilt: %llu",
+             is_damaged, (unsigned long long)rebuilt);
+    return is_damaged || rebuilt > 0;
+}
+
 static void image_run(struct image *im);
 
 static void image_failed(struct image *im, const char *what)
@@ -173,6 +185,8 @@ static void image_run(struct image *im)
         image_failed(im, "open");
     else if (!model_check(seen, &f, im->was_killed, im->why, sizeof im->why))
         image_failed(im, "check");
+    else if (image_is_damaged(im, &f))
+        image_failed(im, "damage");
     else if (is_deep)
         image_go_on(im, &f, seen);
     store_fixture_deinit(&f);
