@@ -8,8 +8,34 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A place where a cut is different from the last one. */
-static void sweep_point(struct sweep *s, enum sim_disk_call call,
+/* ---- which points ---------------------------------------------------------
+ */
+
+static void sweep_count(struct sweep *s)
+{
+    pool_reserve((void **)&s->costs, &s->cost_capacity, s->points + 1,
+                 sizeof *s->costs);
+    s->costs[s->points] = s->when == SIM_INSIDE ? 0 : sweep_images_count(s);
+}
+
+/* The smallest stride that stays below the limit. What comes after an image,
+ * images too, is about as much again. */
+static size_t sweep_stride(const struct sweep *s)
+{
+    uint64_t limit = s->scenario->images_max / 2, sum;
+    size_t stride = 0;
+
+    do {
+        sum = 0;
+        stride++;
+        for (size_t i = 0; i < s->points; i += stride)
+            sum += s->costs[i];
+    } while (sum > limit && stride < s->points);
+    return stride;
+}
+
+/* A place where a cut is different from the last one. A kill is, everywhere. */
+static void sweep_point(struct sweep *s, enum sim_call call, enum sim_when when,
                         const char *path)
 {
     model_note(&s->w.model);
@@ -19,14 +45,25 @@ static void sweep_point(struct sweep *s, enum sim_disk_call call,
     s->seen_version = s->disk->version;
     s->seen_durable = s->w.model.durable;
     s->call = call;
+    s->when = when;
     snprintf(s->path, sizeof s->path, "%s", path);
-    if (s->points++ % s->stride == 0 && !s->is_counting)
-        sweep_images(s);
+    if (s->is_counting) {
+        sweep_count(s);
+    } else {
+        sweep_image_killed(s);
+        if (when != SIM_INSIDE && s->points % s->stride == 0)
+            sweep_images(s);
+    }
+    s->points++;
 }
 
-static void sweep_hook(void *user, enum sim_disk_call call, const char *path)
+/* ---- a run ----------------------------------------------------------------
+ */
+
+static void sweep_hook(void *user, enum sim_call call, enum sim_when when,
+                       const char *path)
 {
-    sweep_point(user, call, path);
+    sweep_point(user, call, when, path);
 }
 
 static void sweep_watch(struct sweep *s)
@@ -39,21 +76,21 @@ static void sweep_watch(struct sweep *s)
 
 static void sweep_turned(struct work *w, const char *what)
 {
-    sweep_point((struct sweep *)w, SIM_CALLS, what);
+    sweep_point((struct sweep *)w, SIM_CALLS, SIM_AFTER, what);
 }
 
 static void sweep_once(struct sweep *s)
 {
     struct store_fixture *f = &s->w.f;
 
-    kl_base_rng_seed(&s->rng, 42);
+    kl_base_rng_seed(&s->rng, s->scenario->seed);
     s->points = 0;
+    s->seen_version = s->seen_durable = 0;
     work_init(&s->w, &s->scenario->work);
     s->w.after = sweep_turned;
-    f->memory->ops->free(f->memory);
-    s->disk = sim_disk_new(0);
-    s->disk->has_split_renames = 1;
-    f->memory = f->trace.inner = &s->disk->base;
+    store_fixture_simulate(f, s->scenario->seed);
+    f->sim.stall_chance = 300;
+    s->disk = f->disk;
     if (s->scenario->work.is_format) {
         /* The folder is the host's; what is in it is ours. */
         need_ok(s->disk->base.ops->mkdir(&s->disk->base, "data"));
@@ -73,12 +110,23 @@ void sweep_run(struct sweep *s, const struct sweep_scenario *scenario)
 {
     memset(s, 0, sizeof *s);
     s->scenario = scenario;
-    s->is_counting = 1;
     s->stride = 1;
+    if (scenario->images_max) {
+        s->is_counting = 1;
+        sweep_once(s);
+        s->is_counting = 0;
+        s->stride = sweep_stride(s);
+    }
     sweep_once(s);
-    s->is_counting = 0;
-    s->stride = (s->points + scenario->points_max - 1) / scenario->points_max;
-    if (s->stride == 0)
-        s->stride = 1;
-    sweep_once(s);
+    pool_give(s->costs, s->cost_capacity * sizeof *s->costs);
+    s->costs = NULL;
+}
+
+void sweep_print(const struct sweep *s)
+{
+    printf("sweep: %-17s %4zu cut points, every %3zu: %7llu images, %llu of "
+           "them after a second crash\n",
+           s->scenario->work.name, s->points, s->stride,
+           (unsigned long long)s->images, (unsigned long long)s->deep);
+    fflush(stdout);
 }

@@ -1,12 +1,14 @@
 /*
- * The crash sweep: a scenario runs once on a simulated disk; at every port call
- * that changes anything the power is cut on a copy, the images that this may
- * leave are opened and checked against the model, and so is what a crash during
- * that opening, right after it, and some appends later leaves.
+ * The crash sweep: a scenario runs once on a simulated disk; before, inside and
+ * after every port call that changes anything the process is killed and the
+ * power is cut on copies, the images that this may leave are opened and checked
+ * against the model, and so is what a crash during that opening, right after
+ * it, and some appends later leaves.
  */
 #ifndef TEST_SWEEP_H
 #define TEST_SWEEP_H
 
+#include "pool.h"
 #include "sim_disk.h"
 #include "work.h"
 
@@ -15,9 +17,10 @@ struct sweep;
 struct sweep_scenario
 {
     struct work_scenario work;
-    int points_max; /* more calls than this: every k-th */
+    uint64_t seed;       /* of the images and of the order in the lanes */
+    uint64_t images_max; /* about so many, at every k-th call; 0 = all */
     /* A planted bug, see sim_disk.h. */
-    enum sim_disk_call lie_call;
+    enum sim_call lie_call;
     const char *lie_part;
 };
 
@@ -28,12 +31,16 @@ struct sweep
     struct sim_disk *disk;
     struct kl_base_rng rng; /* of the images */
     int is_counting;
-    int stride;
-    int points;
+    uint32_t *costs; /* images of each point */
+    size_t cost_capacity;
+    size_t stride;
+    size_t points;
     uint64_t seen_version;
     uint64_t seen_durable;
-    enum sim_disk_call call; /* at the point */
+    enum sim_call call; /* at the point */
+    enum sim_when when;
     char path[256];
+    uint64_t open_calls; /* that the last opening made, about */
     uint64_t images;
     uint64_t deep; /* images of a crash in or after recovery */
     uint64_t failures;
@@ -42,10 +49,18 @@ struct sweep
 
 /* Runs a scenario twice: counting, then cutting. Fails nothing. */
 void sweep_run(struct sweep *s, const struct sweep_scenario *scenario);
+/* A line about it. */
+void sweep_print(const struct sweep *s);
 
 /* ---- images -------------------------------------------------------------- */
 
-/* Checks all images that a crash now may leave, or some of them. */
+/* How many images sweep_images would check now, not counting what comes after
+ * them. */
+uint32_t sweep_images_count(struct sweep *s);
+/* Checks all images that a crash now may leave, or, where these are too many,
+ * some of them. */
 void sweep_images(struct sweep *s);
+/* Checks what a kill leaves. */
+void sweep_image_killed(struct sweep *s);
 
 #endif

@@ -9,21 +9,27 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { IMAGES_ALL = 64, IMAGE_DEPTH = 4 };
+enum {
+    IMAGES_ALL = 4096,  /* so many are all checked, */
+    IMAGES_SOME = 64,   /* of more of them these */
+    IMAGES_PROFILES = 4 /* and besides all */
+};
+enum { IMAGE_DEPTH = 4 };
 
 struct image
 {
     struct sweep *sweep;
     const struct model *claims;
     struct sim_disk *disk;
-    struct sim_fate_choice choice;
+    struct sim_choice choice;
     int was_killed; /* and nothing else ever happened to it */
     int depth;
     const char *origin;
     /* A crash while it is being opened. */
-    uint64_t cut_in; /* 0 = none */
+    uint64_t calls;
+    uint64_t cut_at; /* 0 = none */
     struct sim_disk *cut;
-    struct sim_fate_choice cut_choice;
+    struct sim_choice cut_choice;
     char why[512];
 };
 
@@ -43,45 +49,71 @@ static void image_run(struct image *im);
 
 static void image_failed(struct image *im, const char *what)
 {
+    static const char *const whens[] = {"before", "inside", "after"};
     struct sweep *s = im->sweep;
     char text[1024];
 
     snprintf(text, sizeof text,
-             "%s, point %d (%s %s), %s: fate %s %llu, depth %d: %s: %s",
-             s->scenario->work.name, s->points, sim_disk_call_name(s->call),
-             s->path, im->origin, sim_fate_name(im->choice.fate),
-             (unsigned long long)im->choice.number, im->depth, what, im->why);
+             "%s, seed %llu, point %zu (%s %s %s), %s: %s, fate %s %llu%s, "
+             "depth %d: %s: %s",
+             s->scenario->work.name, (unsigned long long)s->scenario->seed,
+             s->points, whens[s->when], sim_call_name(s->call), s->path,
+             im->origin, sim_profile_name(im->choice.profile),
+             sim_fate_name(im->choice.fate),
+             (unsigned long long)im->choice.number,
+             im->choice.has_garbage ? " with garbage" : "", im->depth, what,
+             im->why);
     if (s->failures++ == 0)
         memcpy(s->first, text, sizeof text);
     if (getenv("KL_SWEEP_VERBOSE"))
         fprintf(stderr, "%s\n", text);
 }
 
-static struct sim_fate_choice image_random_choice(struct sweep *s)
-{
-    struct sim_fate_choice c;
+/* ---- which images ---------------------------------------------------------
+ */
 
-    c.fate = SIM_FATE_LOST + (enum sim_fate)kl_base_rng_below(
-                                 &s->rng, SIM_FATES - SIM_FATE_LOST);
+static enum sim_profile image_profile(struct sweep *s)
+{
+    if (kl_base_rng_below(&s->rng, 10) < 7)
+        return SIM_ADVERSARY;
+    return (enum sim_profile)(1 + kl_base_rng_below(&s->rng, SIM_PROFILES - 1));
+}
+
+static struct sim_choice image_choice(struct sweep *s, enum sim_profile profile)
+{
+    struct sim_choice c = {.profile = profile};
+
+    c.fate = (enum sim_fate)(
+        SIM_FATE_LOST + kl_base_rng_below(&s->rng, SIM_FATES - SIM_FATE_LOST));
     c.number = kl_base_rng_next(&s->rng);
+    c.has_garbage = kl_base_rng_below(&s->rng, 4) == 0;
     return c;
 }
 
-static void image_hook(void *user, enum sim_disk_call call, const char *path)
+static int image_is_killed(const struct sim_choice *c)
+{
+    return c->fate == SIM_FATE_KEPT;
+}
+
+/* ---- after an opening ------------------------------------------------------
+ */
+
+static void image_hook(void *user, enum sim_call call, enum sim_when when,
+                       const char *path)
 {
     struct image *im = user;
 
     (void)call;
+    (void)when;
     (void)path;
-    if (im->cut_in == 0 || --im->cut_in > 0)
-        return;
-    im->cut = sim_disk_crash(im->disk, im->cut_choice);
+    if (++im->calls == im->cut_at)
+        im->cut = sim_disk_crash(im->disk, im->cut_choice);
 }
 
 /* The same disk, to be checked by itself. */
 static void image_again(struct image *im, struct sim_disk *disk,
-                        struct sim_fate_choice choice,
-                        const struct model *claims, const char *origin)
+                        struct sim_choice choice, const struct model *claims,
+                        const char *origin)
 {
     int was_killed = claims != im->claims || im->was_killed;
 
@@ -89,8 +121,7 @@ static void image_again(struct image *im, struct sim_disk *disk,
                           .claims = claims,
                           .disk = disk,
                           .choice = choice,
-                          .was_killed =
-                              was_killed && choice.fate == SIM_FATE_KEPT,
+                          .was_killed = was_killed && image_is_killed(&choice),
                           .depth = im->depth + 1,
                           .origin = origin};
 
@@ -130,23 +161,26 @@ static void image_append(struct image *im, struct store_fixture *f,
 static void image_go_on(struct image *im, struct store_fixture *f,
                         struct model *seen)
 {
-    struct sim_fate_choice choice = {SIM_FATE_LOST, 0};
+    struct sim_choice choice = {.fate = SIM_FATE_LOST};
 
     model_settle(seen);
     image_again(im, sim_disk_crash(im->disk, choice), choice, seen,
                 "right after opening");
     image_append(im, f, seen);
-    choice = image_random_choice(im->sweep);
+    choice = image_choice(im->sweep, image_profile(im->sweep));
     image_again(im, sim_disk_crash(im->disk, choice), choice, seen,
                 "appends after opening");
 }
+
+/* ---- one image -------------------------------------------------------------
+ */
 
 static int image_open(struct image *im, struct store_fixture *f)
 {
     int rc;
 
     f->config.seed = kl_base_rng_next(&im->sweep->rng);
-    rc = kl_store_new(&f->store, &f->alloc.alloc, &f->trace.base, f->lanes,
+    rc = kl_store_new(&f->store, &f->alloc.alloc, f->memory, f->lanes,
                       &f->config);
     need_ok(rc);
     rc = kl_store_open(f->store,
@@ -158,28 +192,49 @@ static int image_open(struct image *im, struct store_fixture *f)
     return rc;
 }
 
+/* A fixture as light as can be, with what the sweep's own is configured to. */
+static void image_fixture(struct image *im, struct store_fixture *f,
+                          struct pool_alloc *pool)
+{
+    const struct store_fixture *original = &im->sweep->w.f;
+
+    memset(f, 0, sizeof *f);
+    pool_alloc_init(pool);
+    f->alloc.alloc = pool->alloc;
+    f->memory = &im->disk->base;
+    need_ok(kl_os_lanes_inline_new(&f->lanes, &pool->alloc));
+    f->config = original->config;
+    f->now_ns = original->now_ns + 1000000000;
+    f->wall_ms = original->wall_ms + 1000;
+}
+
+/* Somewhere in the opening, the longer ones too. */
+static void image_plan_cut(struct image *im)
+{
+    struct sweep *s = im->sweep;
+
+    im->disk->hook = image_hook;
+    im->disk->hook_user = im;
+    im->cut_at = 1 + kl_base_rng_below(&s->rng, s->open_calls + 20);
+    im->cut_choice = image_choice(s, image_profile(s));
+}
+
 /* Consumes the disk. */
 static void image_run(struct image *im)
 {
+    static struct model seens[IMAGE_DEPTH + 1];
+    static struct model_memory memories[IMAGE_DEPTH + 1];
     struct sweep *s = im->sweep;
-    struct model *seen = malloc(sizeof *seen);
+    struct model *seen = &seens[im->depth];
     int is_deep = im->depth < IMAGE_DEPTH &&
                   kl_base_rng_below(&s->rng, im->depth ? 4 : 8) == 0;
     struct store_fixture f;
+    struct pool_alloc pool;
 
-    need(seen != NULL);
-    *seen = *im->claims;
-    store_fixture_init(&f);
-    f.memory->ops->free(f.memory);
-    f.memory = f.trace.inner = &im->disk->base;
-    f.now_ns = s->w.f.now_ns + 1000000000;
-    f.wall_ms = s->w.f.wall_ms + 1000;
-    if (is_deep) {
-        im->cut_in = 1 + kl_base_rng_below(&s->rng, 40);
-        im->cut_choice = image_random_choice(s);
-        im->disk->hook = image_hook;
-        im->disk->hook_user = im;
-    }
+    model_copy(seen, &memories[im->depth], im->claims);
+    image_fixture(im, &f, &pool);
+    if (is_deep)
+        image_plan_cut(im);
     s->images++;
     if (image_open(im, &f))
         image_failed(im, "open");
@@ -189,36 +244,63 @@ static void image_run(struct image *im)
         image_failed(im, "damage");
     else if (is_deep)
         image_go_on(im, &f, seen);
-    store_fixture_deinit(&f);
+    store_fixture_crash(&f);
+    f.lanes->ops->free(f.lanes);
+    f.memory->ops->free(f.memory);
+    pool_alloc_deinit(&pool);
+    if (is_deep)
+        s->open_calls = im->calls;
     if (im->cut)
         image_again(im, im->cut, im->cut_choice, im->claims,
                     "crash while opening");
-    free(seen);
+}
+
+/* ---- all of them -----------------------------------------------------------
+ */
+
+static void image_of(struct sweep *s, struct sim_choice choice)
+{
+    struct image im = {.sweep = s,
+                       .claims = &s->w.model,
+                       .origin = "cut",
+                       .choice = choice,
+                       .was_killed = image_is_killed(&choice),
+                       .disk = sim_disk_crash(s->disk, choice)};
+
+    image_run(&im);
+}
+
+uint32_t sweep_images_count(struct sweep *s)
+{
+    uint64_t images = sim_disk_images(s->disk, IMAGES_ALL + 1);
+
+    if (images > IMAGES_ALL)
+        return IMAGES_SOME;
+    return images == 1 ? 1 : (uint32_t)images + IMAGES_PROFILES;
 }
 
 void sweep_images(struct sweep *s)
 {
-    static const enum sim_fate fates[] = {
-        SIM_FATE_LOST,   SIM_FATE_KEPT,        SIM_FATE_RANDOM,
-        SIM_FATE_RANDOM, SIM_FATE_MOSTLY_LOST, SIM_FATE_MOSTLY_KEPT,
-        SIM_FATE_STALE};
     uint64_t images = sim_disk_images(s->disk, IMAGES_ALL + 1);
-    size_t count = images > IMAGES_ALL ? sizeof fates / sizeof *fates
-                                       : (size_t)images + (images > 1);
+    struct sim_choice choice = {.fate = SIM_FATE_LOST};
+    int some = images > IMAGES_ALL ? IMAGES_SOME - 1 : IMAGES_PROFILES;
 
-    for (size_t i = 0; i < count; i++) {
-        struct image im = {.sweep = s, .claims = &s->w.model, .origin = "cut"};
-
-        if (images > IMAGES_ALL) {
-            im.choice.fate = fates[i];
-            im.choice.number = kl_base_rng_next(&s->rng);
-        } else if (i == images || images == 1) {
-            im.choice.fate = SIM_FATE_KEPT;
-        } else {
-            im.choice.number = i;
-        }
-        im.was_killed = im.choice.fate == SIM_FATE_KEPT;
-        im.disk = sim_disk_crash(s->disk, im.choice);
-        image_run(&im);
+    if (images > IMAGES_ALL || images == 1)
+        image_of(s, choice);
+    if (images == 1)
+        return; /* all others are the same */
+    choice.fate = SIM_FATE_NUMBER;
+    for (uint64_t i = 0; images <= IMAGES_ALL && i < images; i++) {
+        choice.number = i;
+        image_of(s, choice);
     }
+    for (int i = 0; i < some; i++)
+        image_of(s, image_choice(s, image_profile(s)));
+}
+
+void sweep_image_killed(struct sweep *s)
+{
+    struct sim_choice choice = {.fate = SIM_FATE_KEPT};
+
+    image_of(s, choice);
 }

@@ -29,6 +29,26 @@ struct model_content
     int epoch_count;
 };
 
+void model_init(struct model *m, struct model_memory *memory)
+{
+    memset(m, 0, sizeof *m);
+    for (int i = 0; i < MODEL_LOGS; i++)
+        m->logs[i].changes = memory->changes[i];
+}
+
+void model_copy(struct model *m, struct model_memory *memory,
+                const struct model *from)
+{
+    *m = *from;
+    for (int i = 0; i < MODEL_LOGS; i++) {
+        struct model_log *log = &m->logs[i];
+
+        log->changes = memory->changes[i];
+        memcpy(log->changes, from->logs[i].changes,
+               (size_t)log->count * sizeof *log->changes);
+    }
+}
+
 struct model_change *model_add(struct model *m, struct model_log *log,
                                enum model_type type, int64_t offset)
 {

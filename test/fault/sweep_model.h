@@ -8,7 +8,7 @@
 
 #include "store_fixture.h"
 
-enum { MODEL_LOGS = 4, MODEL_CHANGES = 400, MODEL_FRAMES = 400 };
+enum { MODEL_LOGS = 32, MODEL_CHANGES = 400, MODEL_FRAMES = 400 };
 
 enum model_type {
     MODEL_CREATE,
@@ -33,8 +33,8 @@ struct model_log
 {
     struct kl_store_id id;
     enum kl_store_flush flush;
-    struct kl_store_log *handle; /* NULL = none, or the store is closed */
-    struct model_change changes[MODEL_CHANGES];
+    struct kl_store_log *handle;  /* NULL = none, or the store is closed */
+    struct model_change *changes; /* room for MODEL_CHANGES */
     int count;
     int64_t start;    /* the last one that is known */
     int64_t synced;   /* interval logs: must be there after a power cut */
@@ -53,6 +53,16 @@ struct model
     int32_t epoch;
 };
 
+/* What the changes of a model are kept in. */
+struct model_memory
+{
+    struct model_change changes[MODEL_LOGS][MODEL_CHANGES];
+};
+
+/* Without logs. */
+void model_init(struct model *m, struct model_memory *memory);
+void model_copy(struct model *m, struct model_memory *memory,
+                const struct model *from);
 struct model_change *model_add(struct model *m, struct model_log *log,
                                enum model_type type, int64_t offset);
 uint64_t model_hash(uint64_t tag, int count, uint32_t value_size);

@@ -8,7 +8,10 @@
 
 void work_init(struct work *w, const struct work_scenario *scenario)
 {
+    static struct model_memory memory; /* one at a time */
+
     memset(w, 0, sizeof *w);
+    model_init(&w->model, &memory);
     w->scenario = scenario;
     kl_base_rng_seed(&w->rng, scenario->seed);
     store_fixture_init(&w->f);

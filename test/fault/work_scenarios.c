@@ -162,10 +162,12 @@ static void mixed_step(struct work *w, int log)
         work_delete(w, log);
 }
 
+enum { MIXED_LOGS = 4 };
+
 static void scenario_mixed(struct work *w)
 {
     for (int i = 0; i < 110; i++) {
-        mixed_step(w, (int)work_random(w, MODEL_LOGS));
+        mixed_step(w, (int)work_random(w, MIXED_LOGS));
         if (work_random(w, 3) == 0)
             work_turn(w, 1 + (int)work_random(w, 8));
         if (work_random(w, 30) == 0)

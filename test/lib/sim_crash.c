@@ -7,11 +7,10 @@
 
 #include "base/rng.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 static const char *const fate_names[SIM_FATES] = {
-    "number", "lost", "kept", "random", "mostly lost", "mostly kept", "stale",
+    "number", "lost", "kept", "random", "mostly lost", "mostly kept",
 };
 
 const char *sim_fate_name(enum sim_fate fate)
@@ -19,41 +18,92 @@ const char *sim_fate_name(enum sim_fate fate)
     return fate_names[fate];
 }
 
-struct crash
+enum crash_commit { COMMIT_NOTHING, COMMIT_ALL, COMMIT_OWN, COMMIT_CHECKPOINT };
+
+/* How the profiles differ; see sim_disk.h. */
+static const struct crash_rules
 {
-    struct sim_disk *to;
-    struct sim_fate_choice choice;
-    struct kl_base_rng rng;
+    const char *name;
+    uint8_t block_sectors; /* that share their fate */
+    uint8_t is_ordered;    /* names and reserved sizes, up to a moment */
+    uint8_t commit;        /* before that moment: what syncs have committed */
+    uint8_t with_bytes;    /* a written size only together with its bytes */
+    uint8_t is_file_whole; /* a file up to a moment */
+    uint8_t has_garbage;
+} crash_rules[SIM_PROFILES] = {
+    {"adversary", 1, 0, COMMIT_NOTHING, 0, 0, 0},
+    {"ext4-ordered", 1, 1, COMMIT_ALL, 1, 0, 0},
+    {"ext4-writeback", 1, 1, COMMIT_ALL, 0, 0, 1},
+    {"xfs", 1, 1, COMMIT_OWN, 1, 0, 0},
+    {"btrfs", SIM_BLOCK_SECTORS, 1, COMMIT_OWN, 1, 0, 0},
+    {"f2fs", SIM_BLOCK_SECTORS, 1, COMMIT_CHECKPOINT, 0, 1, 0},
+    {"raw-flash-4k", SIM_BLOCK_SECTORS, 0, COMMIT_NOTHING, 0, 0, 0},
 };
 
-/* One of count states, the last being the newest. */
-static size_t crash_choose(struct crash *c, size_t count)
+const char *sim_profile_name(enum sim_profile profile)
 {
-    size_t at;
+    return crash_rules[profile].name;
+}
+
+struct crash
+{
+    struct sim_disk *from;
+    struct sim_disk *to;
+    struct sim_choice choice;
+    const struct crash_rules *rules;
+    struct kl_base_rng rng;
+    uint64_t cut; /* the moment, as an operation */
+};
+
+/* A state in [low, high], low being the oldest. */
+static uint64_t crash_choose(struct crash *c, uint64_t low, uint64_t high)
+{
+    uint64_t count = high - low + 1, at;
 
     switch (c->choice.fate) {
     case SIM_FATE_NUMBER:
-        at = (size_t)(c->choice.number % count);
+        at = c->choice.number % count;
         c->choice.number /= count;
-        return at;
+        return low + at;
     case SIM_FATE_LOST:
-        return 0;
+        return low;
     case SIM_FATE_KEPT:
-        return count - 1;
+        return high;
     case SIM_FATE_MOSTLY_LOST:
         if (kl_base_rng_below(&c->rng, 8))
-            return 0;
+            return low;
         break;
     case SIM_FATE_MOSTLY_KEPT:
         if (kl_base_rng_below(&c->rng, 8))
-            return count - 1;
+            return high;
         break;
     case SIM_FATE_RANDOM:
-    case SIM_FATE_STALE:
     case SIM_FATES:
         break;
     }
-    return (size_t)kl_base_rng_below(&c->rng, count);
+    return low == high ? low : low + kl_base_rng_below(&c->rng, count);
+}
+
+static void crash_choose_cut(struct crash *c)
+{
+    const struct sim_disk *d = c->from;
+    uint64_t committed = 0;
+
+    switch ((enum crash_commit)c->rules->commit) {
+    case COMMIT_NOTHING:
+        break;
+    case COMMIT_ALL:
+        committed = d->journal;
+        break;
+    case COMMIT_OWN:
+        committed = d->log;
+        break;
+    case COMMIT_CHECKPOINT:
+        committed = d->checkpoint;
+        break;
+    }
+    if (c->rules->is_ordered)
+        c->cut = crash_choose(c, committed, d->op);
 }
 
 /* ---- what can be reached --------------------------------------------------
@@ -106,7 +156,7 @@ uint64_t sim_disk_images(struct sim_disk *d, uint64_t limit)
     for (struct sim_node *n = d->nodes; n; n = n->next) {
         if (!n->is_marked)
             continue;
-        images *= n->size_count + 1;
+        images *= n->resize_count + 1;
         for (size_t i = 0, end; i < n->write_count && images < limit; i = end) {
             end = crash_run(n, i);
             images *= end - i + 1;
@@ -122,62 +172,178 @@ uint64_t sim_disk_images(struct sim_disk *d, uint64_t limit)
 /* ---- files ---------------------------------------------------------------
  */
 
-static void crash_stale(struct crash *c, struct sim_node *to, uint64_t sector)
+/* What the crash has chosen of a file. */
+struct crash_file
 {
-    uint64_t bytes[SIM_SECTOR / 8];
+    const struct sim_node *from;
+    struct sim_node *to;
+    uint64_t moment; /* of a file that is whole */
+    uint64_t grown;  /* its bytes up to this operation have to be there */
+    struct sim_image garbage;
+    uint64_t garbage_block;
+};
 
-    for (size_t i = 0; i < SIM_SECTOR / 8; i++)
-        bytes[i] = kl_base_rng_next(&c->rng);
-    sim_image_write(&to->durable, sector, (const uint8_t *)bytes);
+static void crash_choose_size(struct crash *c, struct crash_file *f)
+{
+    const struct sim_node *n = f->from;
+    size_t low = 0, high = n->resize_count, kept;
+
+    for (size_t i = 0; i < n->resize_count; i++) {
+        const struct sim_resize *r = &n->resizes[i];
+
+        if (c->rules->is_file_whole) {
+            if (r->op <= f->moment)
+                low = i + 1;
+            else if (high > i)
+                high = i;
+        } else if (c->rules->is_ordered && !r->is_write) {
+            if (r->op <= c->cut)
+                low = i + 1;
+            else if (high > i)
+                high = i;
+        }
+    }
+    kept = (size_t)crash_choose(c, low, high);
+    f->to->durable_size = kept ? n->resizes[kept - 1].size : n->durable_size;
+    for (size_t i = 0; c->rules->with_bytes && i < kept; i++)
+        if (n->resizes[i].is_write)
+            f->grown = n->resizes[i].op;
 }
 
-/* What lies behind the size reads as zeros when the file grows again. */
-static void crash_clear_tail(struct sim_node *to)
+/* The bytes that a part has which was never written: of any file's block that
+ * once was there, or of none that we know. */
+static const uint8_t *crash_garbage(struct crash *c, struct crash_file *f,
+                                    uint64_t sector)
 {
-    static const uint8_t zeros[SIM_SECTOR];
-    uint64_t sector = to->durable_size / SIM_SECTOR;
-    size_t in = (size_t)(to->durable_size % SIM_SECTOR);
-    uint64_t end = to->durable.count * (SIM_PAGE / SIM_SECTOR);
-    uint8_t bytes[SIM_SECTOR];
+    uint64_t block = sector / SIM_BLOCK_SECTORS + 1;
+    struct sim_node *n = c->from->nodes;
+    uint64_t bytes[SIM_SECTOR / 8];
+    uint64_t source = 0, skip;
 
-    if (in) {
-        sim_image_read(&to->durable, sector, bytes);
-        memset(bytes + in, 0, SIM_SECTOR - in);
-        sim_image_write(&to->durable, sector++, bytes);
+    if (f->garbage_block != block) {
+        f->garbage_block = block;
+        for (skip = kl_base_rng_below(&c->rng, 32); skip > 0; skip--)
+            n = n->next ? n->next : c->from->nodes;
+        if (n->durable.count)
+            source = kl_base_rng_below(&c->rng, n->durable.count) *
+                     SIM_BLOCK_SECTORS;
+        for (uint64_t i = 0; i < SIM_BLOCK_SECTORS; i++) {
+            for (size_t k = 0; k < SIM_SECTOR / 8; k++)
+                bytes[k] = kl_base_rng_next(&c->rng);
+            sim_image_write(&f->garbage, i,
+                            n->durable.count
+                                ? sim_image_sector(&n->durable, source + i)
+                                : (const uint8_t *)bytes);
+        }
     }
-    for (; sector < end; sector++)
-        sim_image_write(&to->durable, sector, zeros);
+    return sim_image_sector(&f->garbage, sector % SIM_BLOCK_SECTORS);
+}
+
+/* Of the writes of one sector in [at, end): the first count are there. */
+static void crash_keep(struct crash *c, struct crash_file *f, size_t at,
+                       size_t count)
+{
+    const struct sim_node *n = f->from;
+    uint64_t sector = n->writes[at]->sector;
+    int is_new = sector * SIM_SECTOR >= n->durable_size;
+
+    if (count)
+        sim_image_write(&f->to->durable, sector,
+                        n->writes[at + count - 1]->data);
+    else if (is_new && (c->choice.has_garbage || c->rules->has_garbage))
+        sim_image_write(&f->to->durable, sector, crash_garbage(c, f, sector));
+}
+
+static size_t crash_count(const struct sim_node *n, size_t at, size_t end,
+                          uint64_t op)
+{
+    size_t count = 0;
+
+    while (at + count < end && n->writes[at + count]->op <= op)
+        count++;
+    return count;
+}
+
+/* A sector by itself. */
+static void crash_sector(struct crash *c, struct crash_file *f, size_t at,
+                         size_t end)
+{
+    const struct sim_node *n = f->from;
+    int is_new = n->writes[at]->sector * SIM_SECTOR >= n->durable_size;
+    size_t low = is_new ? crash_count(n, at, end, f->grown) : 0;
+
+    crash_keep(c, f, at, (size_t)crash_choose(c, low, end - at));
+}
+
+/* All sectors of a block as they were at one moment. */
+static void crash_block(struct crash *c, struct crash_file *f, size_t at,
+                        size_t end)
+{
+    const struct sim_node *n = f->from;
+    uint64_t sector = n->writes[at]->sector;
+    int is_new = sector * SIM_SECTOR >= n->durable_size;
+    uint64_t moment = f->moment;
+    size_t sector_end;
+
+    if (!is_new || !c->rules->is_file_whole) {
+        /* The moments at which it has changed, and the one before. */
+        size_t which = (size_t)crash_choose(c, 0, end - at);
+
+        moment = which ? n->writes[at + which - 1]->op : 0;
+        if (is_new && moment < f->grown)
+            moment = f->grown;
+    }
+    for (; at < end; at = sector_end) {
+        sector_end = crash_run(n, at);
+        crash_keep(c, f, at, crash_count(n, at, sector_end, moment));
+    }
+}
+
+static void crash_writes(struct crash *c, struct crash_file *f)
+{
+    const struct sim_node *n = f->from;
+    uint64_t block_sectors = c->rules->block_sectors;
+    size_t end;
+
+    for (size_t i = 0; i < n->write_count; i = end) {
+        uint64_t block = n->writes[i]->sector / block_sectors;
+
+        end = crash_run(n, i);
+        if (block_sectors == 1) {
+            crash_sector(c, f, i, end);
+            continue;
+        }
+        while (end < n->write_count &&
+               n->writes[end]->sector / block_sectors == block)
+            end++;
+        crash_block(c, f, i, end);
+    }
 }
 
 static void crash_file(struct crash *c, const struct sim_node *from,
                        struct sim_node *to)
 {
-    size_t kept, end;
+    struct crash_file f = {.from = from, .to = to};
 
     sim_image_copy(&to->durable, &from->durable);
-    kept = crash_choose(c, from->size_count + 1);
-    to->durable_size = kept ? from->sizes[kept - 1] : from->durable_size;
-    for (size_t i = 0; i < from->write_count; i = end) {
-        uint64_t sector = from->writes[i]->sector;
-
-        end = crash_run(from, i);
-        kept = crash_choose(c, end - i + 1);
-        if (kept)
-            sim_image_write(&to->durable, sector,
-                            from->writes[i + kept - 1]->data);
-        else if (c->choice.fate == SIM_FATE_STALE &&
-                 sector * SIM_SECTOR >= from->durable_size)
-            crash_stale(c, to, sector);
+    to->durable_size = from->durable_size;
+    if (from->resize_count || from->write_count) {
+        if (c->rules->is_file_whole)
+            f.moment = crash_choose(c, 0, c->from->op);
+        crash_choose_size(c, &f);
+        crash_writes(c, &f);
+        /* What lies behind the size reads as zeros when it grows again. */
+        sim_image_cut(&to->durable, to->durable_size);
+        sim_image_free(&f.garbage);
     }
-    if (from->size_count || from->write_count)
-        crash_clear_tail(to);
+    to->size = to->durable_size;
     sim_image_copy(&to->cached, &to->durable);
 }
 
 /* ---- names -------------------------------------------------------------- */
 
-/* The name whose pending change is the other half of this one, and how many of
- * its changes keep it. */
+/* The name whose pending change is the other half of this rename, and how many
+ * of its changes keep it. */
 static struct sim_name *crash_other_half(struct sim_disk *d,
                                          const struct sim_name_change *half,
                                          size_t *kept_out)
@@ -185,7 +351,7 @@ static struct sim_name *crash_other_half(struct sim_disk *d,
     for (struct sim_node *n = d->nodes; n; n = n->next) {
         for (size_t i = 0; i < n->name_count; i++) {
             for (size_t k = 0; k < n->names[i].count; k++) {
-                if (n->names[i].changes[k].rename == half->rename &&
+                if (n->names[i].changes[k].op == half->op &&
                     &n->names[i].changes[k] != half) {
                     *kept_out = k + 1;
                     return &n->names[i];
@@ -196,8 +362,7 @@ static struct sim_name *crash_other_half(struct sim_disk *d,
     return NULL;
 }
 
-/* A name that a rename took away is gone only where the other one is there;
- * the other way round too, where renames are not split. */
+/* A name that a rename took away is gone only where the other one is there. */
 static int crash_keep_rename(struct sim_disk *d, const struct sim_name *name)
 {
     int changed = 0;
@@ -207,7 +372,7 @@ static int crash_keep_rename(struct sim_disk *d, const struct sim_name *name)
         struct sim_name *other;
         size_t kept;
 
-        if (!half->rename || (half->node && d->has_split_renames))
+        if (!half->is_rename || half->node)
             continue;
         other = crash_other_half(d, half, &kept);
         if (other && other->chosen < kept) {
@@ -218,14 +383,30 @@ static int crash_keep_rename(struct sim_disk *d, const struct sim_name *name)
     return changed;
 }
 
-static void crash_choose_names(struct crash *c, struct sim_disk *d)
+static void crash_choose_name(struct crash *c, struct sim_name *name)
 {
+    if (!c->rules->is_ordered) {
+        name->chosen = (size_t)crash_choose(c, 0, name->count);
+        return;
+    }
+    name->chosen = 0;
+    while (name->chosen < name->count &&
+           name->changes[name->chosen].op <= c->cut)
+        name->chosen++;
+}
+
+static void crash_choose_names(struct crash *c)
+{
+    struct sim_disk *d = c->from;
     int again = 1;
 
-    for (struct sim_node *n = d->nodes; n; n = n->next)
-        for (size_t i = 0; i < n->name_count; i++)
-            n->names[i].chosen =
-                n->is_marked ? crash_choose(c, n->names[i].count + 1) : 0;
+    for (struct sim_node *n = d->nodes; n; n = n->next) {
+        for (size_t i = 0; i < n->name_count; i++) {
+            n->names[i].chosen = 0;
+            if (n->is_marked)
+                crash_choose_name(c, &n->names[i]);
+        }
+    }
     while (again) {
         again = 0;
         for (struct sim_node *n = d->nodes; n; n = n->next)
@@ -242,22 +423,21 @@ static void crash_names(const struct sim_node *from, struct sim_node *to)
             name->chosen ? name->changes[name->chosen - 1].node : name->durable;
 
         if (node)
-            sim_node_link(to, name->name, strlen(name->name), node->clone, 0);
+            sim_node_add(to, name->name, name->length, node->clone);
     }
-    sim_node_sync_names(to);
 }
 
-struct sim_disk *sim_disk_crash(struct sim_disk *d,
-                                struct sim_fate_choice choice)
+struct sim_disk *sim_disk_crash(struct sim_disk *d, struct sim_choice choice)
 {
-    struct crash c = {.choice = choice};
+    struct crash c = {
+        .from = d, .choice = choice, .rules = &crash_rules[choice.profile]};
     struct sim_node *n;
 
+    need(choice.fate != SIM_FATE_NUMBER || choice.profile == SIM_ADVERSARY);
     kl_base_rng_seed(&c.rng, choice.number);
     c.to = sim_disk_new(d->capacity);
-    c.to->root->is_marked = 0;
-    c.to->has_split_renames = d->has_split_renames;
     crash_mark(d);
+    crash_choose_cut(&c);
     for (n = d->nodes; n; n = n->next) {
         if (!n->is_marked)
             continue;
@@ -265,7 +445,7 @@ struct sim_disk *sim_disk_crash(struct sim_disk *d,
         if (!n->is_folder)
             crash_file(&c, n, n->clone);
     }
-    crash_choose_names(&c, d);
+    crash_choose_names(&c);
     for (n = d->nodes; n; n = n->next)
         if (n->is_marked)
             crash_names(n, n->clone);

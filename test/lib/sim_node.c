@@ -5,134 +5,152 @@
 
 #include "need.h"
 
-#include <stdlib.h>
 #include <string.h>
 
-enum { PAGE_SECTORS = SIM_PAGE / SIM_SECTOR };
-
-static const uint8_t node_zeros[SIM_SECTOR];
-
-void *sim_alloc(void *old, size_t size)
-{
-    void *p = realloc(old, size ? size : 1);
-
-    need(p != NULL);
-    return p;
-}
+static const uint8_t node_zeros[SIM_BLOCK];
 
 /* ---- images ---------------------------------------------------------------
  */
 
-static void page_unref(struct sim_page *page)
+static void block_unref(struct sim_block *block)
 {
-    if (page && --page->refs == 0)
-        free(page);
+    if (block && --block->refs == 0)
+        pool_give(block, sizeof *block);
 }
 
 void sim_image_free(struct sim_image *image)
 {
     for (size_t i = 0; i < image->count; i++)
-        page_unref(image->pages[i]);
-    free(image->pages);
-    image->pages = NULL;
-    image->count = 0;
+        block_unref(image->blocks[i]);
+    pool_give(image->blocks, image->capacity * sizeof *image->blocks);
+    memset(image, 0, sizeof *image);
 }
 
 void sim_image_copy(struct sim_image *to, const struct sim_image *from)
 {
-    to->count = from->count;
-    to->pages = NULL;
+    to->count = to->capacity = from->count;
+    to->blocks = NULL;
     if (from->count == 0)
         return;
-    to->pages = sim_alloc(NULL, from->count * sizeof *to->pages);
+    to->blocks = pool_take(from->count * sizeof *to->blocks);
     for (size_t i = 0; i < from->count; i++) {
-        to->pages[i] = from->pages[i];
-        if (to->pages[i])
-            to->pages[i]->refs++;
+        to->blocks[i] = from->blocks[i];
+        if (to->blocks[i])
+            to->blocks[i]->refs++;
     }
 }
 
-void sim_image_read(const struct sim_image *image, uint64_t sector,
-                    uint8_t *out)
+/* The bytes from an offset to the end of its block. */
+static const uint8_t *image_at(const struct sim_image *image, uint64_t offset)
 {
-    size_t at = (size_t)(sector / PAGE_SECTORS);
-    const struct sim_page *page = at < image->count ? image->pages[at] : NULL;
+    size_t at = (size_t)(offset / SIM_BLOCK);
 
-    if (page)
-        memcpy(out, page->data + sector % PAGE_SECTORS * SIM_SECTOR,
-               SIM_SECTOR);
-    else
-        memset(out, 0, SIM_SECTOR);
+    if (at >= image->count || !image->blocks[at])
+        return node_zeros;
+    return image->blocks[at]->data + offset % SIM_BLOCK;
+}
+
+const uint8_t *sim_image_sector(const struct sim_image *image, uint64_t sector)
+{
+    return image_at(image, sector * SIM_SECTOR);
+}
+
+/* A block of this image alone; NULL where there is none yet. */
+static struct sim_block *image_own(struct sim_image *image, size_t at)
+{
+    struct sim_block *block = image->blocks[at], *own;
+
+    if (!block || block->refs == 1)
+        return block;
+    own = pool_take(sizeof *own);
+    own->refs = 1;
+    memcpy(own->data, block->data, SIM_BLOCK);
+    block_unref(block);
+    image->blocks[at] = own;
+    return own;
 }
 
 void sim_image_write(struct sim_image *image, uint64_t sector,
                      const uint8_t *data)
 {
-    size_t at = (size_t)(sector / PAGE_SECTORS);
-    struct sim_page *page;
+    size_t at = (size_t)(sector / SIM_BLOCK_SECTORS);
+    struct sim_block *block;
 
     if (at >= image->count) {
-        if (memcmp(data, node_zeros, SIM_SECTOR) == 0)
-            return;
-        image->pages = sim_alloc(image->pages, (at + 1) * sizeof *image->pages);
-        memset(image->pages + image->count, 0,
-               (at + 1 - image->count) * sizeof *image->pages);
+        pool_reserve((void **)&image->blocks, &image->capacity, at + 1,
+                     sizeof *image->blocks);
+        memset(image->blocks + image->count, 0,
+               (at + 1 - image->count) * sizeof *image->blocks);
         image->count = at + 1;
     }
-    page = image->pages[at];
-    if (!page || page->refs > 1) {
-        struct sim_page *own = sim_alloc(NULL, sizeof *own);
-
-        own->refs = 1;
-        if (page)
-            memcpy(own->data, page->data, SIM_PAGE);
-        else
-            memset(own->data, 0, SIM_PAGE);
-        page_unref(page);
-        image->pages[at] = page = own;
+    block = image_own(image, at);
+    if (!block) {
+        if (memcmp(data, node_zeros, SIM_SECTOR) == 0)
+            return;
+        block = image->blocks[at] = pool_zeroed(sizeof *block);
+        block->refs = 1;
     }
-    memcpy(page->data + sector % PAGE_SECTORS * SIM_SECTOR, data, SIM_SECTOR);
+    memcpy(block->data + sector % SIM_BLOCK_SECTORS * SIM_SECTOR, data,
+           SIM_SECTOR);
+}
+
+void sim_image_cut(struct sim_image *image, uint64_t size)
+{
+    size_t at = (size_t)(size / SIM_BLOCK);
+    size_t in = (size_t)(size % SIM_BLOCK);
+    struct sim_block *block;
+
+    if (in && at < image->count) {
+        block = image_own(image, at);
+        if (block)
+            memset(block->data + in, 0, SIM_BLOCK - in);
+        at++;
+    }
+    for (size_t i = at; i < image->count; i++)
+        block_unref(image->blocks[i]);
+    if (at < image->count)
+        image->count = at;
 }
 
 /* ---- bytes -------------------------------------------------------------- */
 
 struct sim_node *sim_node_new(struct sim_disk *d, int is_folder)
 {
-    struct sim_node *n = sim_alloc(NULL, sizeof *n);
+    struct sim_node *n = pool_zeroed(sizeof *n);
 
-    memset(n, 0, sizeof *n);
+    n->disk = d;
     n->is_folder = is_folder;
     n->next = d->nodes;
     d->nodes = n;
     return n;
 }
 
-static void node_forget_pending(struct sim_node *n)
+void sim_node_forget(struct sim_node *n)
 {
     for (size_t i = 0; i < n->write_count; i++)
-        free(n->writes[i]);
+        pool_give(n->writes[i], sizeof **n->writes);
     n->write_count = 0;
-    n->size_count = 0;
+    n->resize_count = 0;
+}
+
+static void name_free(struct sim_name *name)
+{
+    pool_give(name->name, name->length + 1);
+    pool_give(name->changes, name->capacity * sizeof *name->changes);
 }
 
 void sim_node_free(struct sim_node *n)
 {
-    node_forget_pending(n);
-    free(n->writes);
-    free(n->sizes);
-    for (size_t i = 0; i < n->name_count; i++) {
-        free(n->names[i].name);
-        free(n->names[i].changes);
-    }
-    free(n->names);
+    sim_node_forget(n);
+    pool_give(n->writes, n->write_capacity * sizeof *n->writes);
+    pool_give(n->resizes, n->resize_capacity * sizeof *n->resizes);
+    for (size_t i = 0; i < n->name_count; i++)
+        name_free(&n->names[i]);
+    pool_give(n->names, n->name_capacity * sizeof *n->names);
     sim_image_free(&n->cached);
     sim_image_free(&n->durable);
-    free(n);
-}
-
-uint64_t sim_node_size(const struct sim_node *n)
-{
-    return n->size_count ? n->sizes[n->size_count - 1] : n->durable_size;
+    sim_image_free(&n->old);
+    pool_give(n, sizeof *n);
 }
 
 static size_t node_upper(const struct sim_node *n, uint64_t sector)
@@ -150,6 +168,13 @@ static size_t node_upper(const struct sim_node *n, uint64_t sector)
     return low;
 }
 
+static int node_is_durable(const struct sim_node *n, uint64_t sector,
+                           const uint8_t *data)
+{
+    return (sector + 1) * SIM_SECTOR <= n->durable_size &&
+           memcmp(sim_image_sector(&n->durable, sector), data, SIM_SECTOR) == 0;
+}
+
 /* The sector's new bytes are cached, and pending where they tell a crash
  * anything new: what lies behind the durable size may not be zeros there. */
 static void node_put_sector(struct sim_node *n, uint64_t sector,
@@ -157,19 +182,16 @@ static void node_put_sector(struct sim_node *n, uint64_t sector,
 {
     size_t at = node_upper(n, sector);
     int is_pending = at > 0 && n->writes[at - 1]->sector == sector;
-    uint8_t old[SIM_SECTOR];
     struct sim_write *w;
 
-    sim_image_read(&n->cached, sector, old);
-    if (memcmp(old, data, SIM_SECTOR) == 0 &&
-        (is_pending || (sector + 1) * SIM_SECTOR <= n->durable_size))
+    if (memcmp(sim_image_sector(&n->cached, sector), data, SIM_SECTOR) == 0 &&
+        (is_pending || node_is_durable(n, sector, data)))
         return;
-    if (n->write_count == n->write_capacity) {
-        n->write_capacity = n->write_capacity * 2 + 8;
-        n->writes = sim_alloc(n->writes, n->write_capacity * sizeof *n->writes);
-    }
-    w = sim_alloc(NULL, sizeof *w);
+    pool_reserve((void **)&n->writes, &n->write_capacity, n->write_count + 1,
+                 sizeof *n->writes);
+    w = pool_take(sizeof *w);
     w->sector = sector;
+    w->op = n->disk->op;
     memcpy(w->data, data, SIM_SECTOR);
     memmove(n->writes + at + 1, n->writes + at,
             (n->write_count - at) * sizeof *n->writes);
@@ -189,12 +211,13 @@ static void node_put(struct sim_node *n, const uint8_t *data, uint64_t size,
 
         if (part > size)
             part = (size_t)size;
-        sim_image_read(&n->cached, sector, bytes);
-        if (data)
-            memcpy(bytes + from, data, part);
-        else
-            memset(bytes + from, 0, part);
-        node_put_sector(n, sector, bytes);
+        if (part == SIM_SECTOR) {
+            node_put_sector(n, sector, data ? data : node_zeros);
+        } else {
+            memcpy(bytes, sim_image_sector(&n->cached, sector), SIM_SECTOR);
+            memcpy(bytes + from, data ? data : node_zeros, part);
+            node_put_sector(n, sector, bytes);
+        }
         offset += part;
         size -= part;
         if (data)
@@ -202,38 +225,46 @@ static void node_put(struct sim_node *n, const uint8_t *data, uint64_t size,
     }
 }
 
+static void node_set_size(struct sim_node *n, uint64_t size, int is_write)
+{
+    struct sim_resize *r;
+
+    pool_reserve((void **)&n->resizes, &n->resize_capacity, n->resize_count + 1,
+                 sizeof *n->resizes);
+    r = &n->resizes[n->resize_count++];
+    r->size = size;
+    r->op = n->disk->op;
+    r->is_write = is_write;
+    n->size = size;
+    n->named_op = n->disk->op;
+}
+
 void sim_node_resize(struct sim_node *n, uint64_t size)
 {
-    uint64_t old = sim_node_size(n);
-
-    if (size == old)
+    if (size == n->size)
         return;
-    if (size < old)
-        node_put(n, NULL, old - size, size);
-    n->sizes = sim_alloc(n->sizes, (n->size_count + 1) * sizeof *n->sizes);
-    n->sizes[n->size_count++] = size;
+    if (size < n->size)
+        node_put(n, NULL, n->size - size, size);
+    node_set_size(n, size, 0);
 }
 
 void sim_node_write(struct sim_node *n, const uint8_t *data, size_t size,
                     uint64_t offset)
 {
     node_put(n, data, size, offset);
-    if (offset + size > sim_node_size(n))
-        sim_node_resize(n, offset + size);
+    if (offset + size > n->size)
+        node_set_size(n, offset + size, 1);
 }
 
 void sim_node_read(const struct sim_node *n, uint8_t *out, size_t size,
                    uint64_t offset)
 {
     while (size > 0) {
-        size_t from = (size_t)(offset % SIM_SECTOR);
-        size_t part = SIM_SECTOR - from;
-        uint8_t bytes[SIM_SECTOR];
+        size_t part = SIM_BLOCK - (size_t)(offset % SIM_BLOCK);
 
         if (part > size)
             part = size;
-        sim_image_read(&n->cached, offset / SIM_SECTOR, bytes);
-        memcpy(out, bytes + from, part);
+        memcpy(out, image_at(&n->cached, offset), part);
         out += part;
         offset += part;
         size -= part;
@@ -242,10 +273,27 @@ void sim_node_read(const struct sim_node *n, uint8_t *out, size_t size,
 
 void sim_node_sync(struct sim_node *n)
 {
-    for (size_t i = 0; i < n->write_count; i++)
-        sim_image_write(&n->durable, n->writes[i]->sector, n->writes[i]->data);
-    n->durable_size = sim_node_size(n);
-    node_forget_pending(n);
+    for (size_t i = 0; i < n->write_count; i++) {
+        const struct sim_write *w = n->writes[i];
+
+        if (n->disk->faults.keeps_old)
+            sim_image_write(&n->old, w->sector,
+                            sim_image_sector(&n->durable, w->sector));
+        sim_image_write(&n->durable, w->sector, w->data);
+    }
+    n->durable_size = n->size;
+    sim_node_forget(n);
+}
+
+const uint8_t *sim_node_old(const struct sim_node *n, uint64_t sector)
+{
+    size_t end = node_upper(n, sector);
+
+    if (end > 1 && n->writes[end - 2]->sector == sector)
+        return n->writes[end - 2]->data;
+    if (end > 0 && n->writes[end - 1]->sector == sector)
+        return sim_image_sector(&n->durable, sector);
+    return sim_image_sector(&n->old, sector);
 }
 
 /* ---- names -------------------------------------------------------------- */
@@ -261,29 +309,51 @@ struct sim_name *sim_node_find(struct sim_node *folder, const char *name,
     for (size_t i = 0; i < folder->name_count; i++) {
         struct sim_name *n = &folder->names[i];
 
-        if (strlen(n->name) == length && memcmp(n->name, name, length) == 0)
+        if (n->length == length && memcmp(n->name, name, length) == 0)
             return n;
     }
     return NULL;
 }
 
+static struct sim_name *node_add_name(struct sim_node *folder, const char *name,
+                                      size_t length)
+{
+    struct sim_name *n;
+
+    pool_reserve((void **)&folder->names, &folder->name_capacity,
+                 folder->name_count + 1, sizeof *folder->names);
+    n = &folder->names[folder->name_count++];
+    memset(n, 0, sizeof *n);
+    n->name = pool_take(length + 1);
+    memcpy(n->name, name, length);
+    n->name[length] = 0;
+    n->length = length;
+    return n;
+}
+
 void sim_node_link(struct sim_node *folder, const char *name, size_t length,
-                   struct sim_node *node, uint64_t rename)
+                   struct sim_node *node, int is_rename)
 {
     struct sim_name *n = sim_node_find(folder, name, length);
+    struct sim_name_change *change;
 
-    if (!n) {
-        folder->names = sim_alloc(folder->names, (folder->name_count + 1) *
-                                                     sizeof *folder->names);
-        n = &folder->names[folder->name_count++];
-        memset(n, 0, sizeof *n);
-        n->name = sim_alloc(NULL, length + 1);
-        memcpy(n->name, name, length);
-        n->name[length] = 0;
-    }
-    n->changes = sim_alloc(n->changes, (n->count + 1) * sizeof *n->changes);
-    n->changes[n->count].node = node;
-    n->changes[n->count++].rename = rename;
+    if (!n)
+        n = node_add_name(folder, name, length);
+    pool_reserve((void **)&n->changes, &n->capacity, n->count + 1,
+                 sizeof *n->changes);
+    change = &n->changes[n->count++];
+    change->node = node;
+    change->op = folder->disk->op;
+    change->is_rename = is_rename;
+    folder->named_op = change->op;
+    if (node)
+        node->named_op = change->op;
+}
+
+void sim_node_add(struct sim_node *folder, const char *name, size_t length,
+                  struct sim_node *node)
+{
+    node_add_name(folder, name, length)->durable = node;
 }
 
 void sim_node_sync_names(struct sim_node *n)
@@ -295,12 +365,10 @@ void sim_node_sync_names(struct sim_node *n)
 
         name->durable = sim_name_node(name);
         name->count = 0;
-        if (name->durable) {
+        if (name->durable)
             n->names[kept++] = *name;
-            continue;
-        }
-        free(name->name);
-        free(name->changes);
+        else
+            name_free(name);
     }
     n->name_count = kept;
 }

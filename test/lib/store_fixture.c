@@ -29,10 +29,22 @@ void store_fixture_init(struct store_fixture *f)
     f->wall_ms = 1700000000000;
 }
 
+void store_fixture_simulate(struct store_fixture *f, uint64_t seed)
+{
+    f->memory->ops->free(f->memory);
+    f->lanes->ops->free(f->lanes);
+    f->disk = sim_disk_new(0);
+    f->memory = f->trace.inner = &f->disk->base;
+    sim_lanes_init(&f->sim, f->disk, seed, &f->now_ns);
+    f->lanes = &f->sim.base;
+}
+
 void store_fixture_deinit(struct store_fixture *f)
 {
     store_fixture_crash(f);
     f->lanes->ops->free(f->lanes);
+    if (f->disk)
+        sim_lanes_deinit(&f->sim);
     trace_vfs_deinit(&f->trace);
     f->memory->ops->free(f->memory);
     fail_alloc_deinit(&f->alloc);
@@ -59,12 +71,31 @@ void store_fixture_crash(struct store_fixture *f)
     f->store = NULL;
 }
 
+/* The next millisecond; where a call takes very long, some time later the
+ * moment when it returns. */
+static void fixture_tick(struct store_fixture *f)
+{
+    int64_t slow_ns;
+
+    f->now_ns += 1000000;
+    f->wall_ms++;
+    if (!f->disk)
+        return;
+    slow_ns = sim_lanes_latest(&f->sim) - f->now_ns;
+    if (slow_ns < 100000000) {
+        f->slow_turns = 0;
+    } else if (++f->slow_turns == 30) {
+        f->slow_turns = 0;
+        f->now_ns += slow_ns;
+        f->wall_ms += slow_ns / 1000000;
+    }
+}
+
 void store_fixture_turn(struct store_fixture *f)
 {
     struct kl_store_event event;
 
-    f->now_ns += 1000000;
-    f->wall_ms++;
+    fixture_tick(f);
     kl_store_turn(f->store, f->now_ns, f->wall_ms);
     while (kl_store_next_event(f->store, &event)) {
         if (event.type == KL_STORE_EVENT_READ)

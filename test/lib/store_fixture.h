@@ -1,6 +1,7 @@
 /*
- * A store on a file system in memory with lanes that run inside take: every
- * test of the store is deterministic and needs no thread.
+ * A store on a file system in memory with lanes that run inside take, or on a
+ * simulated disk with lanes in simulated time: every test of the store is
+ * deterministic and needs no thread.
  */
 #ifndef TEST_STORE_FIXTURE_H
 #define TEST_STORE_FIXTURE_H
@@ -8,6 +9,7 @@
 #include "fail_alloc.h"
 #include "os/lane.h"
 #include "os/vfs.h"
+#include "sim_lanes.h"
 #include "store/state.h"
 #include "trace_vfs.h"
 
@@ -23,9 +25,15 @@ struct store_fixture
     struct kl_base_error error;
     int64_t now_ns;
     int64_t wall_ms;
+    struct sim_disk *disk; /* the same as memory; NULL = not simulated */
+    struct sim_lanes sim;
+    int slow_turns; /* in which some call took long */
 };
 
 void store_fixture_init(struct store_fixture *f);
+/* Before the first opening: on a simulated disk, and a seed decides in which
+ * order things finish. */
+void store_fixture_simulate(struct store_fixture *f, uint64_t seed);
 void store_fixture_deinit(struct store_fixture *f);
 /* Opens, formatting where needed; returns the code. */
 int store_fixture_open(struct store_fixture *f);
