@@ -293,7 +293,7 @@ START_TEST(open_files_keep_their_names)
     node_open("4");
     help_topic(&h, "t", 1, NULL);
     for (int i = 0; i < 20; i++) {
-        char name[8];
+        char name[16];
 
         snprintf(name, sizeof name, "t%d", i);
         help_topic(&h, name, 1, NULL);
@@ -419,6 +419,7 @@ START_TEST(reentry_from_a_thread_of_the_library)
     static struct reentry r;
     int state = -1;
 
+    memset(&r, 0, sizeof r);
     host.hook = reenter;
     host.hook_user = &r;
     node_open(_i ? "4" : "1");
