@@ -1,7 +1,8 @@
 /*
- * The fields of every metadata record, declared once. These tables drive the
- * structs in wire.h, the encoder, the decoder, the printer and validation; a
- * field that is not here does not exist.
+ * The fields of every record of the metadata log, declared once; those of
+ * messages are in wire/messages.h. These tables drive the structs in wire.h,
+ * the encoder, the decoder, the printer and validation; a field that is not
+ * here does not exist.
  *
  * On disk a record is u16 type, u16 version, then its fields in this order,
  * little-endian, without padding. Names and numbers are KRaft's.
@@ -10,9 +11,11 @@
  *   I8..I64 1, 2, 4, 8                      of the value
  *   UUID    16                              min 1: all zero is refused
  *   TEXT    u16 size, UTF-8 without NUL     of the size in bytes
+ *   BYTES   u32 size, anything              of the size
  *   I32S    u16 count, then 4 each          of the count
  *   TEXTS   u16 count, then TEXT each       of the count; each is 1 to
  *                                           KL_WIRE_TEXTS_ITEM_MAX bytes
+ *   LIST    u16 count, then the items       of the count
  *
  * A change of fields or of a range raises the version of the record: readers
  * refuse a version that they do not know.
@@ -27,7 +30,8 @@ enum {
     KL_WIRE_REPLICAS_MAX = 32,
     KL_WIRE_RACK_MAX = 255,
     KL_WIRE_ENDPOINTS_MAX = 16,
-    KL_WIRE_TEXTS_ITEM_MAX = 255
+    KL_WIRE_TEXTS_ITEM_MAX = 255,
+    KL_WIRE_VOTERS_MAX = 31
 };
 
 /* Values of flags in PartitionRecord. */
@@ -65,7 +69,22 @@ enum { KL_WIRE_RESOURCE_TOPIC = 2 };
     X(PRODUCER_IDS, 15, 0, producer_ids, "ProducerIdsRecord")                  \
     X(BROKER_CHANGE, 17, 0, broker_change, "BrokerRegistrationChangeRecord")
 
-/* X(record, kind, name, min, max); record is passed through. */
+/* Control records say something about the log itself; they are in batches of
+ * their own, which carry the control attribute. */
+#define KL_WIRE_CONTROLS(X)                                                    \
+    X(LEADER_CHANGE, 2, 0, leader_change, "LeaderChange")                      \
+    X(SNAPSHOT_HEADER, 3, 0, snapshot_header, "SnapshotHeader")                \
+    X(SNAPSHOT_FOOTER, 4, 0, snapshot_footer, "SnapshotFooter")                \
+    X(KRAFT_VERSION, 5, 0, kraft_version, "KRaftVersion")                      \
+    X(VOTERS, 6, 0, voters, "Voters")
+
+/* X(item, member, name) of what lists are made of. */
+#define KL_WIRE_RECORD_ITEMS(X)                                                \
+    X(VOTER_KEY, voter_key, "VoterKey")                                        \
+    X(VOTER, voter, "Voter")
+
+/* X(record, kind, name, min, max); a list names its item behind them. record is
+ * passed through. */
 
 /* broker_epoch is the offset of this record in the metadata log. An endpoint is
  * an address that a transport reads; batch_bytes_max is the largest batch that
@@ -133,5 +152,38 @@ enum { KL_WIRE_RESOURCE_TOPIC = 2 };
     X(record, I64, broker_epoch, 0, INT64_MAX)                                 \
     X(record, I8, fenced, KL_WIRE_BROKER_UNFENCES, KL_WIRE_BROKER_FENCES)      \
     X(record, I8, shutdown, 0, 1)
+
+/* ---- control records --------------------------------------------------- */
+
+/* A voter is a directory of a node: a wiped disk is another voter (KIP-853). */
+#define KL_WIRE_VOTER_KEY_FIELDS(X, record)                                    \
+    X(record, I32, node_id, 0, INT32_MAX)                                      \
+    X(record, UUID, directory_id, 1, 1)
+
+#define KL_WIRE_VOTER_FIELDS(X, record)                                        \
+    X(record, I32, node_id, 0, INT32_MAX)                                      \
+    X(record, UUID, directory_id, 1, 1)                                        \
+    X(record, TEXTS, endpoints, 0, KL_WIRE_ENDPOINTS_MAX)                      \
+    X(record, I16, version_min, 0, INT16_MAX)                                  \
+    X(record, I16, version_max, 0, INT16_MAX)
+
+/* The first record of an epoch. */
+#define KL_WIRE_LEADER_CHANGE_FIELDS(X, record)                                \
+    X(record, I32, leader_id, 0, INT32_MAX)                                    \
+    X(record, LIST, voters, 1, KL_WIRE_VOTERS_MAX, voter_key)                  \
+    X(record, LIST, granting_voters, 0, KL_WIRE_VOTERS_MAX, voter_key)
+
+#define KL_WIRE_SNAPSHOT_HEADER_FIELDS(X, record)                              \
+    X(record, I64, last_contained_log_timestamp, 0, INT64_MAX)
+
+/* count: of the records between header and footer. */
+#define KL_WIRE_SNAPSHOT_FOOTER_FIELDS(X, record)                              \
+    X(record, I64, count, 0, INT64_MAX)
+
+#define KL_WIRE_KRAFT_VERSION_FIELDS(X, record)                                \
+    X(record, I16, kraft_version, 0, INT16_MAX)
+
+#define KL_WIRE_VOTERS_FIELDS(X, record)                                       \
+    X(record, LIST, voters, 1, KL_WIRE_VOTERS_MAX, voter)
 
 #endif

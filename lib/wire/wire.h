@@ -1,9 +1,12 @@
 /*
- * The payloads of metadata records: structs and their bytes, without meaning.
- * The fields of each struct are declared in wire/schema.h.
+ * The records of the metadata log and the messages between nodes: structs and
+ * their bytes, without meaning. The fields of each struct are declared in
+ * wire/schema.h and wire/messages.h.
  *
- * Nothing here allocates but the buffer that an encoder appends to. Texts and
- * arrays of a decoded record are borrowed from its input.
+ * Texts, bytes and arrays of numbers of a decoded struct are borrowed from its
+ * input. The items of lists lie in a buffer of the caller, which the decoder
+ * fills; nothing else is allocated, and nothing before the whole input has been
+ * walked through.
  */
 #ifndef KL_WIRE_WIRE_H
 #define KL_WIRE_WIRE_H
@@ -12,6 +15,7 @@
 #include "base/endian.h"
 #include "base/error.h"
 #include "base/uuid.h"
+#include "wire/messages.h"
 #include "wire/schema.h"
 
 #include <stddef.h>
@@ -21,6 +25,13 @@
 struct kl_wire_text
 {
     const char *data;
+    uint32_t size;
+};
+
+/* Borrowed bytes. */
+struct kl_wire_bytes
+{
+    const uint8_t *data;
     uint32_t size;
 };
 
@@ -58,26 +69,69 @@ static inline int kl_wire_texts_next(const struct kl_wire_texts *a,
     return 1;
 }
 
-/* One struct for each record, made from the schema. */
-#define KL_WIRE_CTYPE_I8 int8_t
-#define KL_WIRE_CTYPE_I16 int16_t
-#define KL_WIRE_CTYPE_I32 int32_t
-#define KL_WIRE_CTYPE_I64 int64_t
-#define KL_WIRE_CTYPE_UUID struct kl_base_uuid
-#define KL_WIRE_CTYPE_TEXT struct kl_wire_text
-#define KL_WIRE_CTYPE_I32S struct kl_wire_i32s
-#define KL_WIRE_CTYPE_TEXTS struct kl_wire_texts
-#define KL_WIRE_MEMBER(record, kind, name, min, max) KL_WIRE_CTYPE_##kind name;
+/* ---- structs, made from the schema ------------------------------------- */
+
+#define KL_WIRE_MEMBER_I8(name, min, max) int8_t name;
+#define KL_WIRE_MEMBER_I16(name, min, max) int16_t name;
+#define KL_WIRE_MEMBER_I32(name, min, max) int32_t name;
+#define KL_WIRE_MEMBER_I64(name, min, max) int64_t name;
+#define KL_WIRE_MEMBER_UUID(name, min, max) struct kl_base_uuid name;
+#define KL_WIRE_MEMBER_TEXT(name, min, max) struct kl_wire_text name;
+#define KL_WIRE_MEMBER_BYTES(name, min, max) struct kl_wire_bytes name;
+#define KL_WIRE_MEMBER_I32S(name, min, max) struct kl_wire_i32s name;
+#define KL_WIRE_MEMBER_TEXTS(name, min, max) struct kl_wire_texts name;
+#define KL_WIRE_MEMBER_LIST(name, min, max, item)                              \
+    struct kl_wire_##item##_list name;
+#define KL_WIRE_MEMBER(record, kind, ...) KL_WIRE_MEMBER_##kind(__VA_ARGS__)
+
+/* Items of lists: kl_wire_voter, and kl_wire_voter_list of them. */
+#define KL_WIRE_ITEM_STRUCT(type, member, text)                                \
+    struct kl_wire_##member                                                    \
+    {                                                                          \
+        KL_WIRE_##type##_FIELDS(KL_WIRE_MEMBER, kl_wire_##member)              \
+    };                                                                         \
+    struct kl_wire_##member##_list                                             \
+    {                                                                          \
+        const struct kl_wire_##member *items;                                  \
+        uint32_t count;                                                        \
+    };
+KL_WIRE_RECORD_ITEMS(KL_WIRE_ITEM_STRUCT)
+KL_WIRE_MESSAGE_ITEMS(KL_WIRE_ITEM_STRUCT)
+
+/* One struct for each record: kl_wire_topic_record. */
 #define KL_WIRE_STRUCT(type, number, version, member, text)                    \
     struct kl_wire_##member##_record                                           \
     {                                                                          \
-        KL_WIRE_##type##_FIELDS(KL_WIRE_MEMBER, member)                        \
+        KL_WIRE_##type##_FIELDS(KL_WIRE_MEMBER, kl_wire_##member##_record)     \
     };
 KL_WIRE_RECORDS(KL_WIRE_STRUCT)
+KL_WIRE_CONTROLS(KL_WIRE_STRUCT)
 
 #define KL_WIRE_NUMBER(type, number, version, member, text)                    \
     KL_WIRE_##type##_RECORD = number,
 enum kl_wire_record_type { KL_WIRE_RECORDS(KL_WIRE_NUMBER) };
+#define KL_WIRE_CONTROL_NUMBER(type, number, version, member, text)            \
+    KL_WIRE_##type##_CONTROL = number,
+enum kl_wire_control_type { KL_WIRE_CONTROLS(KL_WIRE_CONTROL_NUMBER) };
+
+/* Two structs for each message: kl_wire_vote_request, kl_wire_vote_response. */
+#define KL_WIRE_MESSAGE_STRUCT(api, key, version, member, text)                \
+    struct kl_wire_##member##_request                                          \
+    {                                                                          \
+        KL_WIRE_##api##_REQUEST_FIELDS(KL_WIRE_MEMBER,                         \
+                                       kl_wire_##member##_request)             \
+    };                                                                         \
+    struct kl_wire_##member##_response                                         \
+    {                                                                          \
+        KL_WIRE_##api##_RESPONSE_FIELDS(KL_WIRE_MEMBER,                        \
+                                        kl_wire_##member##_response)           \
+    };
+KL_WIRE_MESSAGES(KL_WIRE_MESSAGE_STRUCT)
+
+#define KL_WIRE_API_NUMBER(api, key, version, member, text) KL_WIRE_##api = key,
+enum kl_wire_api { KL_WIRE_MESSAGES(KL_WIRE_API_NUMBER) };
+
+/* ---- records ----------------------------------------------------------- */
 
 /* Any record: r.type == KL_WIRE_TOPIC_RECORD says that r.topic is set. */
 #define KL_WIRE_UNION(type, number, version, member, text)                     \
@@ -89,6 +143,17 @@ struct kl_wire_record
     union
     {
         KL_WIRE_RECORDS(KL_WIRE_UNION)
+    };
+};
+
+/* Any control record. */
+struct kl_wire_control
+{
+    uint16_t type;
+    uint16_t version;
+    union
+    {
+        KL_WIRE_CONTROLS(KL_WIRE_UNION)
     };
 };
 
@@ -108,5 +173,70 @@ size_t kl_wire_record_size(const struct kl_wire_record *r);
 /* Appends the record as one line of text without its end, for traces. */
 void kl_wire_record_print(const struct kl_wire_record *r,
                           struct kl_base_buf *out);
+
+/* The same for control records. The items of lists are put into lists, whose
+ * content they replace; KL_ENOMEM. */
+int kl_wire_control_decode(struct kl_wire_control *out, const void *data,
+                           size_t size, struct kl_base_buf *lists,
+                           struct kl_base_error *e);
+int kl_wire_control_encode(const struct kl_wire_control *r,
+                           struct kl_base_buf *out, struct kl_base_error *e);
+size_t kl_wire_control_size(const struct kl_wire_control *r);
+void kl_wire_control_print(const struct kl_wire_control *r,
+                           struct kl_base_buf *out);
+
+/* ---- messages ---------------------------------------------------------- */
+
+struct kl_wire_envelope
+{
+    KL_WIRE_ENVELOPE_FIELDS(KL_WIRE_MEMBER, kl_wire_envelope)
+};
+
+/* Any message: envelope.api_key == KL_WIRE_VOTE says that vote_request is set,
+ * or vote_response where envelope.is_response. */
+#define KL_WIRE_MESSAGE_UNION(api, key, version, member, text)                 \
+    struct kl_wire_##member##_request member##_request;                        \
+    struct kl_wire_##member##_response member##_response;
+struct kl_wire_message
+{
+    struct kl_wire_envelope envelope;
+    union
+    {
+        KL_WIRE_MESSAGES(KL_WIRE_MESSAGE_UNION)
+    };
+};
+
+/* The size of the message that a stream goes on with. KL_EAGAIN: fewer than
+ * eight bytes; KL_EFORMAT: no message of ours; KL_ECORRUPT: smaller than a
+ * message is or larger than limit. */
+int kl_wire_message_peek(const void *data, size_t size, size_t limit,
+                         size_t *size_out, struct kl_base_error *e);
+
+/* Decodes one whole message. lists as for control records. KL_ECORRUPT:
+ * damaged, cut, too long, or a value out of its range; KL_EFORMAT: an api key
+ * or version that is not known; KL_ENOMEM. */
+int kl_wire_message_decode(struct kl_wire_message *out, const void *data,
+                           size_t size, struct kl_base_buf *lists,
+                           struct kl_base_error *e);
+
+/* Appends the message with the version that we speak. KL_EINVAL: a value that
+ * is not allowed, or more than KL_WIRE_MESSAGE_MAX bytes; KL_ENOMEM. Nothing
+ * is appended on failure. */
+int kl_wire_message_encode(const struct kl_wire_message *m,
+                           struct kl_base_buf *out, struct kl_base_error *e);
+
+/* Bytes that encoding takes; the message must be valid. */
+size_t kl_wire_message_size(const struct kl_wire_message *m);
+
+/* Appends the message as one line of text without its end, for traces. */
+void kl_wire_message_print(const struct kl_wire_message *m,
+                           struct kl_base_buf *out);
+
+/* Whose message it is: KL_EFOREIGN for that of another cluster, KL_ENOENT for
+ * one that is meant for another node or for another directory of this one. */
+int kl_wire_envelope_check(const struct kl_wire_envelope *envelope,
+                           const struct kl_base_uuid *cluster_id,
+                           int32_t node_id,
+                           const struct kl_base_uuid *directory_id);
 
 #endif
