@@ -351,6 +351,17 @@ static void checkpoint_job_done(struct kl_os_job *job)
     s->write_due_ns = s->now_ns; /* some may have waited for a handle */
 }
 
+/* The first time, and again. The folders of logs that were deleted meanwhile
+ * are gone, or will be. */
+static void checkpoint_submit(struct kl_store *s)
+{
+    struct kl_store_checkpoint *c = s->checkpoint;
+
+    for (size_t i = 0; i < c->folder_count; i++)
+        c->folders[i].has_manifest &= c->folders[i].log->exists;
+    kl_store_submit(s, &c->job, KL_OS_LANE_CLEAN);
+}
+
 static void checkpoint_run(struct kl_store *s)
 {
     struct kl_store_checkpoint *c = s->checkpoint;
@@ -360,6 +371,8 @@ static void checkpoint_run(struct kl_store *s)
     for (struct kl_base_list *l = s->logs.next; l != &s->logs && rc == 0;
          l = l->next) {
         log = KL_BASE_CONTAINER(l, struct kl_store_log, link);
+        if (!log->exists)
+            continue; /* it has no files yet, or does not need them */
         rc = checkpoint_collect_syncs(s, log);
         if (rc == 0)
             rc = checkpoint_collect_folder(s, log);
@@ -380,7 +393,7 @@ static void checkpoint_run(struct kl_store *s)
     c->state = KL_STORE_CHECKPOINT_RUNNING;
     c->job.run = kl_store_checkpoint_lane;
     c->job.done = checkpoint_job_done;
-    kl_store_submit(s, &c->job, KL_OS_LANE_CLEAN);
+    checkpoint_submit(s);
 }
 
 /* ---- when -------------------------------------------------------------- */
@@ -407,7 +420,7 @@ static int checkpoint_waits(struct kl_store *s)
     if (!kl_store_retry_take(s, &c->retry))
         return 1;
     if (c->state == KL_STORE_CHECKPOINT_RUNNING)
-        kl_store_submit(s, &c->job, KL_OS_LANE_CLEAN);
+        checkpoint_submit(s);
     return 0;
 }
 

@@ -215,6 +215,8 @@ void kl_store_entry_free(struct kl_store_entry *e)
     struct kl_store *s = e->log->store;
 
     e->log->epochs_queued -= e->is_epoch;
+    if (e->state == KL_STORE_ENTRY_QUEUED)
+        kl_store_wal_uncount(s, e);
     kl_base_list_remove(&e->wal);
     kl_base_list_remove(&e->order);
     if (e->chunk && e->state == KL_STORE_ENTRY_CACHED)
@@ -272,7 +274,7 @@ int kl_store_log_enqueue(struct kl_store_log *log,
         kl_store_log_mark_dirty(log);
     } else {
         e->state = KL_STORE_ENTRY_QUEUED;
-        kl_base_list_push(log->metadata ? &s->meta_queue : &s->queue, &e->wal);
+        kl_store_wal_queue(s, e);
     }
     *out = e;
     return 0;
@@ -482,6 +484,24 @@ int kl_store_set_start(struct kl_store_log *log, int64_t start)
     return 0;
 }
 
+/* What still waits for a place in the WAL is not worth one any more. Its
+ * delete goes there, and a create must come before it. */
+static void log_drop_queued(struct kl_store_log *log,
+                            const struct kl_store_entry *last)
+{
+    struct kl_base_list *l = log->pending.next, *next;
+
+    for (; l != &last->order; l = next) {
+        struct kl_store_entry *e =
+            KL_BASE_CONTAINER(l, struct kl_store_entry, order);
+
+        next = l->next;
+        if (e->state == KL_STORE_ENTRY_QUEUED &&
+            e->type != KL_STORE_ENTRY_CREATE)
+            kl_store_entry_free(e);
+    }
+}
+
 int kl_store_delete(struct kl_store_log *log)
 {
     struct kl_store *s = log->store;
@@ -496,6 +516,7 @@ int kl_store_delete(struct kl_store_log *log)
                               &e);
     if (rc)
         return rc;
+    log_drop_queued(log, e);
     log->deleted = 1;
     log->user = NULL;
     kl_base_map_remove(&s->by_id, &log->id, ENTRY_ID_KEY);

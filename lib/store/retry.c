@@ -4,7 +4,8 @@
  * more. Everything else ends all writing, and so does every failed sync: what
  * it could not write may be gone from memory (storage.md 6, F20).
  */
-#include "store/state.h"
+#include "store/checkpoint.h"
+#include "store/write.h"
 
 #define RETRY_FIRST_NS INT64_C(100000000)
 #define RETRY_LAST_NS INT64_C(1000000000)
@@ -59,6 +60,12 @@ int kl_store_wait_out(struct kl_store *s, struct kl_store_retry *r, int code,
     kl_store_retry_later(s, r);
     kl_base_stat_add(&s->stats.retries, 1);
     return 1;
+}
+
+int kl_store_is_stuck(const struct kl_store *s)
+{
+    return kl_store_retry_is_waiting(&s->write->retry) ||
+           kl_store_retry_is_waiting(&s->checkpoint->retry);
 }
 
 /* ---- syncs -----------------------------------------------------------------

@@ -38,7 +38,7 @@ enum kl_store_entry_state {
  * on as the log's tail in memory. */
 struct kl_store_entry
 {
-    struct kl_base_list wal;   /* store->queue, store->group */
+    struct kl_base_list wal;   /* in a queue of the store, or in its group */
     struct kl_base_list order; /* log->pending, then log->cached */
     struct kl_base_list cache; /* store->cache, oldest first */
     struct kl_store_log *log;
@@ -98,7 +98,8 @@ struct kl_store_log
 {
     struct kl_store *store;
     struct kl_base_list link;  /* store->logs */
-    struct kl_base_list dirty; /* store->dirty: has entries to apply */
+    struct kl_base_list dirty; /* store->dirty: has entries to apply; or
+                                  store->gone: its delete is durable */
     struct kl_base_list event; /* store->changed */
     struct kl_store_id id;
     uint64_t seed;
@@ -122,7 +123,8 @@ struct kl_store_log
      * way: a slot states this. */
     int64_t wal_leo;
     struct kl_batch_epochs wal_epochs;
-    uint32_t epochs_queued;      /* entries on their way that begin an epoch */
+    uint32_t epochs_queued; /* entries on their way that begin an epoch */
+    uint64_t held; /* the walk of the queue that found an append of it */
     uint32_t applied_truncation; /* the files are cut accordingly */
     int64_t cut_low; /* files hold nothing valid from here on: a truncation is
                         on its way; else INT64_MAX */
@@ -172,6 +174,7 @@ struct kl_store_group
     int code;
     uint8_t busy;
     uint8_t seal;
+    uint8_t has_data; /* ordinary appends are in it */
 };
 
 struct kl_store_wal
@@ -182,9 +185,11 @@ struct kl_store_wal
     uint64_t file_size;
     struct kl_store_position next;    /* of the next group to be formed */
     struct kl_store_position durable; /* behind the last synced group */
+    uint64_t walks;              /* of the queue past appends that must wait */
+    uint32_t controls;           /* entries in it that are no appends */
     struct kl_store_retry retry; /* of the group under way, or to form one */
     int64_t seal_due_ns;         /* INT64_MAX = sealed or never written */
-    uint8_t stalled;             /* the ring is full: waits for a checkpoint */
+    uint8_t stalled;     /* no place for appends: they wait for a checkpoint */
     uint64_t stalled_at; /* oldest sequence needed when it was found full */
 };
 
@@ -193,8 +198,9 @@ struct kl_store_tidy
 {
     struct kl_os_job job;
     struct kl_base_list waiting; /* items, see tidy.c */
-    size_t names;                /* of them, with a name to remove */
-    struct kl_base_list taken;   /* by the job */
+    struct kl_store_retry retry;
+    size_t names;              /* of them, with a name to remove */
+    struct kl_base_list taken; /* by the job */
     struct kl_store *store;
     uint8_t busy;
 };
@@ -248,6 +254,7 @@ struct kl_store
     struct kl_base_list meta_queue;
     struct kl_store_group group;
     struct kl_base_list dirty; /* logs with something to apply */
+    struct kl_base_list gone;  /* logs that go with their files */
     int64_t write_due_ns;      /* when it is worth a job, at the latest */
     struct kl_store_write *write;
     struct kl_store_checkpoint *checkpoint;
@@ -302,6 +309,8 @@ int kl_store_retry_is_waiting(const struct kl_store_retry *r);
 int kl_store_retry_take(const struct kl_store *s, struct kl_store_retry *r);
 /* Causes that go away by themselves. */
 int kl_store_is_passing(int code);
+/* What is to be written waits, and with it the ring. */
+int kl_store_is_stuck(const struct kl_store *s);
 /* A job has failed. 1 where it is to be submitted once more when the retry is
  * due, else the store fails. */
 int kl_store_wait_out(struct kl_store *s, struct kl_store_retry *r, int code,
@@ -352,6 +361,11 @@ int kl_store_wal_init(struct kl_store *s);
 void kl_store_wal_deinit(struct kl_store *s);
 /* Forms and submits a group when the lane is free and something is queued. */
 void kl_store_wal_turn(struct kl_store *s);
+/* An entry begins to wait for a group, or does so no more. */
+void kl_store_wal_queue(struct kl_store *s, struct kl_store_entry *e);
+void kl_store_wal_uncount(struct kl_store *s, const struct kl_store_entry *e);
+/* Nothing waits for a group and none is under way. */
+int kl_store_wal_is_idle(const struct kl_store *s);
 int64_t kl_store_wal_deadline(const struct kl_store *s);
 /* Moves the position to the start of the next file, with a salt of its own:
  * nothing is appended behind a recovered tail (storage.md 7.6). */
@@ -440,11 +454,13 @@ int64_t kl_store_checkpoint_deadline(const struct kl_store *s);
 void kl_store_tidy_close(struct kl_store *s, struct kl_os_file *file);
 void kl_store_tidy_unlink(struct kl_store *s, const char *path,
                           uint64_t generation);
-void kl_store_tidy_folder(struct kl_store *s, const char *path,
-                          uint64_t generation);
+/* The folder of a log that is deleted: nothing leads back to it, since its
+ * delete is in the WAL. */
+void kl_store_tidy_folder(struct kl_store *s, const char *path);
 void kl_store_tidy_init(struct kl_store *s);
 void kl_store_tidy_turn(struct kl_store *s);
 void kl_store_tidy_deinit(struct kl_store *s);
+int64_t kl_store_tidy_deadline(const struct kl_store *s);
 /* Names wait for a later slot. */
 int kl_store_tidy_is_waiting(const struct kl_store *s);
 /* Removes a folder and the files in it; blocking. */

@@ -32,6 +32,7 @@ int kl_store_new(struct kl_store **out, const struct kl_base_alloc *alloc,
     kl_base_list_init(&s->queue);
     kl_base_list_init(&s->meta_queue);
     kl_base_list_init(&s->dirty);
+    kl_base_list_init(&s->gone);
     kl_base_list_init(&s->flushes);
     kl_base_list_init(&s->cache);
     kl_base_list_init(&s->open_segments);
@@ -182,9 +183,8 @@ static void store_update_gauges(struct kl_store *s)
 
 static int store_is_quiet(const struct kl_store *s)
 {
-    return kl_base_list_is_empty(&s->queue) &&
-           kl_base_list_is_empty(&s->meta_queue) && !s->group.busy &&
-           kl_base_list_is_empty(&s->dirty) && !kl_store_write_is_busy(s) &&
+    return kl_store_wal_is_idle(s) && kl_base_list_is_empty(&s->dirty) &&
+           kl_base_list_is_empty(&s->gone) && !kl_store_write_is_busy(s) &&
            kl_store_flush_is_idle(s);
 }
 
@@ -230,6 +230,8 @@ int64_t kl_store_deadline(const struct kl_store *s)
         at = kl_store_flush_deadline(s);
     if (kl_store_checkpoint_deadline(s) < at)
         at = kl_store_checkpoint_deadline(s);
+    if (kl_store_tidy_deadline(s) < at)
+        at = kl_store_tidy_deadline(s);
     return at;
 }
 

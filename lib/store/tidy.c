@@ -1,7 +1,8 @@
 /*
- * Closing files and removing names, in the clean-up lane. A name goes only
- * when both checkpoint slots know that it is not needed: recovery may start
- * from the older one (storage.md 5.6).
+ * Closing files and removing names, in the clean-up lane. A segment of a log
+ * that lives goes only when both checkpoint slots know that it is not needed:
+ * recovery may start from the older one (storage.md 5.6). A deleted log goes at
+ * once, whatever the slots say: recovery finds its delete in the WAL.
  */
 #include "store/state.h"
 
@@ -15,11 +16,13 @@ struct tidy_item
     char *path;
     size_t path_size;
     int is_folder;
+    int code;
 };
 
 void kl_store_tidy_init(struct kl_store *s)
 {
     s->tidy.store = s;
+    kl_store_retry_init(&s->tidy.retry);
     kl_base_list_init(&s->tidy.waiting);
     kl_base_list_init(&s->tidy.taken);
 }
@@ -63,15 +66,12 @@ void kl_store_tidy_unlink(struct kl_store *s, const char *path,
         item->generation = generation;
 }
 
-void kl_store_tidy_folder(struct kl_store *s, const char *path,
-                          uint64_t generation)
+void kl_store_tidy_folder(struct kl_store *s, const char *path)
 {
     struct tidy_item *item = tidy_add(s, path);
 
-    if (item) {
-        item->generation = generation;
+    if (item)
         item->is_folder = 1;
-    }
 }
 
 /* ---- in the lane ------------------------------------------------------- */
@@ -109,16 +109,16 @@ static void tidy_job_run(struct kl_os_job *job)
     struct kl_store_tidy *t = KL_BASE_CONTAINER(job, struct kl_store_tidy, job);
     struct kl_os_vfs *vfs = t->store->vfs;
 
-    /* Errors are left alone: what stays is a leftover, removed by open. */
     for (struct kl_base_list *l = t->taken.next; l != &t->taken; l = l->next) {
         struct tidy_item *item = KL_BASE_CONTAINER(l, struct tidy_item, link);
 
+        item->code = 0;
         if (item->file)
             vfs->ops->close(item->file);
         else if (item->is_folder)
-            kl_store_tidy_remove_folder(vfs, item->path);
+            item->code = kl_store_tidy_remove_folder(vfs, item->path);
         else
-            vfs->ops->unlink(vfs, item->path);
+            item->code = vfs->ops->unlink(vfs, item->path);
         item->file = NULL;
     }
 }
@@ -141,8 +141,29 @@ static void tidy_job_done(struct kl_os_job *job)
 {
     struct kl_store_tidy *t = KL_BASE_CONTAINER(job, struct kl_store_tidy, job);
 
+    struct kl_base_list *l = t->taken.next, *next;
+
     t->busy = 0;
+    kl_store_retry_init(&t->retry);
+    /* What cannot be removed is a leftover, which open looks for. */
+    for (; l != &t->taken; l = next) {
+        struct tidy_item *item = KL_BASE_CONTAINER(l, struct tidy_item, link);
+
+        next = l->next;
+        if (!kl_store_is_passing(item->code))
+            continue;
+        kl_base_list_remove(l);
+        kl_base_list_push(&t->waiting, l);
+        t->names++;
+        if (!kl_store_retry_is_waiting(&t->retry))
+            kl_store_retry_later(t->store, &t->retry);
+    }
     tidy_free(t->store, &t->taken);
+}
+
+int64_t kl_store_tidy_deadline(const struct kl_store *s)
+{
+    return s->tidy.busy ? INT64_MAX : s->tidy.retry.at_ns;
 }
 
 void kl_store_tidy_turn(struct kl_store *s)
@@ -151,7 +172,8 @@ void kl_store_tidy_turn(struct kl_store *s)
     struct kl_base_list *l = t->waiting.next, *next;
     uint64_t newest = kl_store_checkpoint_newest(s);
 
-    if (t->busy)
+    if (t->busy || (kl_store_retry_is_waiting(&t->retry) &&
+                    !kl_store_retry_take(s, &t->retry)))
         return;
     for (; l != &t->waiting; l = next) {
         struct tidy_item *item = KL_BASE_CONTAINER(l, struct tidy_item, link);

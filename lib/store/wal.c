@@ -121,7 +121,9 @@ static void wal_entry_durable(struct kl_store_entry *e)
         break;
     case KL_STORE_ENTRY_DELETE:
         log->exists = 0;
-        break;
+        kl_base_list_remove(&log->dirty);
+        kl_base_list_push(&log->store->gone, &log->dirty);
+        return;
     case KL_STORE_ENTRY_EPOCH:
         wal_note_epoch(log, e);
         break;
@@ -181,26 +183,89 @@ static int wal_reserve_iov(struct kl_store *s, struct kl_store_group *g)
                            g->header.entry_count + 2u, sizeof *g->iov);
 }
 
-/* Moves entries from a queue into the group while they fit. */
-static void wal_take(struct kl_store *s, struct kl_base_list *queue)
+static int wal_is_data(const struct kl_store_entry *e)
+{
+    return e->type == KL_STORE_ENTRY_APPEND && !e->log->metadata;
+}
+
+void kl_store_wal_queue(struct kl_store *s, struct kl_store_entry *e)
+{
+    kl_base_list_push(e->log->metadata ? &s->meta_queue : &s->queue, &e->wal);
+    s->wal.controls += !e->log->metadata && !wal_is_data(e);
+}
+
+void kl_store_wal_uncount(struct kl_store *s, const struct kl_store_entry *e)
+{
+    s->wal.controls -= !e->log->metadata && !wal_is_data(e);
+}
+
+/* Takes an entry into the group; 0 where it does not fit. */
+static int wal_take_entry(struct kl_store *s, struct kl_store_entry *e)
 {
     struct kl_store_group *g = &s->group;
     uint64_t limit = s->wal.file_size < KL_STORE_GROUP_MAX ? s->wal.file_size
                                                            : KL_STORE_GROUP_MAX;
-    struct kl_base_list *l;
-    struct kl_store_entry *e;
-    uint64_t size;
+    uint64_t size =
+        KL_STORE_GROUP_HEADER + g->header.body_size + e->size +
+        (uint64_t)(g->header.entry_count + 1) * KL_STORE_ENTRY_HEADER;
 
-    while ((l = kl_base_list_first(queue))) {
-        e = KL_BASE_CONTAINER(l, struct kl_store_entry, wal);
-        size = KL_STORE_GROUP_HEADER + g->header.body_size + e->size +
-               (uint64_t)(g->header.entry_count + 1) * KL_STORE_ENTRY_HEADER;
-        if (size > limit || g->header.entry_count == KL_STORE_ENTRIES_MAX)
+    if (size > limit || g->header.entry_count == KL_STORE_ENTRIES_MAX)
+        return 0;
+    kl_base_list_remove(&e->wal);
+    kl_base_list_push(&g->entries, &e->wal);
+    g->header.entry_count++;
+    g->header.body_size += e->size;
+    g->has_data |= wal_is_data(e);
+    return 1;
+}
+
+static void wal_take(struct kl_store *s, struct kl_base_list *queue)
+{
+    struct kl_base_list *l;
+
+    while ((l = kl_base_list_first(queue)) &&
+           wal_take_entry(s, KL_BASE_CONTAINER(l, struct kl_store_entry, wal)))
+        continue;
+}
+
+/* The entry goes before everything of its log that still waits. */
+static void wal_overtake(struct kl_store_entry *e)
+{
+    struct kl_base_list *pending = &e->log->pending, *l = pending->next;
+
+    while (KL_BASE_CONTAINER(l, struct kl_store_entry, order)->state !=
+           KL_STORE_ENTRY_QUEUED)
+        l = l->next;
+    if (l == &e->order)
+        return;
+    kl_base_list_remove(&e->order);
+    kl_base_list_push(l, &e->order);
+}
+
+/* What makes room must not wait for appends that wait for it: only what comes
+ * after an append of its own log does. A log start does not depend on them, for
+ * it is not above what is durable. */
+static void wal_take_past_data(struct kl_store *s)
+{
+    struct kl_base_list *l = s->queue.next, *next;
+    uint32_t left = s->wal.controls;
+
+    s->wal.walks++;
+    for (; l != &s->queue && left > 0; l = next) {
+        struct kl_store_entry *e =
+            KL_BASE_CONTAINER(l, struct kl_store_entry, wal);
+        int is_held = e->log->held == s->wal.walks;
+
+        next = l->next;
+        left -= !wal_is_data(e);
+        if (wal_is_data(e) || (is_held && e->type != KL_STORE_ENTRY_START)) {
+            e->log->held = s->wal.walks;
+            continue;
+        }
+        if (!wal_take_entry(s, e))
             return;
-        kl_base_list_remove(l);
-        kl_base_list_push(&g->entries, l);
-        g->header.entry_count++;
-        g->header.body_size += e->size;
+        if (is_held)
+            wal_overtake(e);
     }
 }
 
@@ -219,20 +284,30 @@ static void wal_untake(struct kl_store *s)
     }
 }
 
+/* Whether recovery may still need what a file of the ring holds. */
+static int wal_is_needed(const struct kl_store *s, uint32_t file)
+{
+    return s->wal.last_sequence[file % s->wal.file_count] >=
+           kl_store_checkpoint_oldest(s);
+}
+
 /* Puts the group behind the last one or at the start of the next file; 0 where
- * that file is still needed. */
+ * that file is still needed. With appends the file behind it must be free, too:
+ * it is for what makes room. */
 static int wal_place(struct kl_store *s)
 {
     struct kl_store_position p = s->wal.next;
 
     if (p.offset + (uint64_t)s->group.header.size > s->wal.file_size) {
         wal_next_file(s, &p);
-        if (s->wal.last_sequence[p.file] >= kl_store_checkpoint_oldest(s))
+        if (wal_is_needed(s, p.file))
             return 0;
-        if (p.lap != s->wal.next.lap)
-            kl_base_stat_add(&s->stats.wal_laps, 1);
-        s->wal.next = p;
     }
+    if (s->group.has_data && wal_is_needed(s, p.file + 1))
+        return 0;
+    if (p.lap != s->wal.next.lap)
+        kl_base_stat_add(&s->stats.wal_laps, 1);
+    s->wal.next = p;
     return 1;
 }
 
@@ -255,6 +330,7 @@ static void wal_encode_entry(struct kl_store_group *g, uint8_t *out,
         h.flags = log->flush;
     }
     h.instance = log->instance;
+    kl_store_wal_uncount(log->store, e);
     e->sequence = g->header.sequence;
     e->state = KL_STORE_ENTRY_GROUPED;
     kl_store_entry_encode(out, &h);
@@ -305,7 +381,7 @@ static void wal_submit(struct kl_store *s)
     kl_store_submit(s, &g->job, KL_OS_LANE_COMMIT);
 }
 
-static int wal_prepare(struct kl_store *s)
+static int wal_prepare(struct kl_store *s, int with_data)
 {
     struct kl_store_group *g = &s->group;
 
@@ -313,11 +389,16 @@ static int wal_prepare(struct kl_store *s)
     g->header.kind = KL_STORE_GROUP_DATA;
     g->frames = 0;
     g->seal = 0;
+    g->has_data = 0;
     kl_base_buf_clear(&g->head);
     /* The metadata log goes first and never waits behind data. */
     wal_take(s, &s->meta_queue);
-    if (kl_base_list_is_empty(&s->meta_queue))
-        wal_take(s, &s->queue);
+    if (kl_base_list_is_empty(&s->meta_queue)) {
+        if (with_data)
+            wal_take(s, &s->queue);
+        else if (kl_store_is_stuck(s))
+            wal_take_past_data(s);
+    }
     kl_base_buf_extend(&g->head,
                        KL_STORE_GROUP_HEADER + (size_t)g->header.entry_count *
                                                    KL_STORE_ENTRY_HEADER);
@@ -364,52 +445,65 @@ static int wal_is_free(struct kl_store *s)
     return !s->group.busy;
 }
 
+int kl_store_wal_is_idle(const struct kl_store *s)
+{
+    return !s->group.busy && kl_base_list_is_empty(&s->meta_queue) &&
+           kl_base_list_is_empty(&s->queue);
+}
+
 int64_t kl_store_wal_deadline(const struct kl_store *s)
 {
     if (kl_store_retry_is_waiting(&s->wal.retry))
         return s->wal.retry.at_ns;
-    if (s->group.busy || !kl_base_list_is_empty(&s->queue) ||
-        !kl_base_list_is_empty(&s->meta_queue))
-        return INT64_MAX;
-    return s->wal.seal_due_ns;
+    return kl_store_wal_is_idle(s) ? s->wal.seal_due_ns : INT64_MAX;
 }
 
-void kl_store_wal_turn(struct kl_store *s)
+/* Forms a group and submits it: 0, or KL_EAGAIN where there is no place for it.
+ */
+static int wal_form(struct kl_store *s, int with_data)
 {
     struct kl_store_group *g = &s->group;
     struct kl_store_position *next = &s->wal.next;
 
-    if (s->failure.code || !wal_is_free(s))
-        return;
-    if (s->wal.stalled && s->wal.stalled_at == kl_store_checkpoint_oldest(s)) {
-        kl_store_checkpoint_request(s);
-        return;
-    }
-    if (kl_base_list_is_empty(&s->queue) &&
-        kl_base_list_is_empty(&s->meta_queue)) {
-        if (s->now_ns >= s->wal.seal_due_ns)
-            wal_seal(s);
-        return;
-    }
-    if (wal_prepare(s)) {
+    if (wal_prepare(s, with_data)) {
         wal_untake(s); /* no memory now */
         kl_store_retry_later(s, &s->wal.retry);
-        return;
+        return 0;
     }
+    if (g->header.entry_count == 0)
+        return 0;
     if (!wal_place(s)) {
         wal_untake(s);
-        if (!s->wal.stalled)
-            kl_base_stat_add(&s->stats.wal_stalls, 1);
-        s->wal.stalled = 1;
-        s->wal.stalled_at = kl_store_checkpoint_oldest(s);
-        kl_store_checkpoint_request(s);
-        return;
+        return KL_EAGAIN;
     }
-    s->wal.stalled = 0;
     wal_encode(s);
     wal_submit(s);
     s->wal.last_sequence[next->file] = next->sequence;
     next->offset += g->header.size;
     next->previous = g->header.checksum;
     next->sequence++;
+    return 0;
+}
+
+void kl_store_wal_turn(struct kl_store *s)
+{
+    uint64_t oldest = kl_store_checkpoint_oldest(s);
+
+    if (s->failure.code || !wal_is_free(s))
+        return;
+    if (kl_store_wal_is_idle(s)) {
+        if (s->now_ns >= s->wal.seal_due_ns)
+            wal_seal(s);
+        return;
+    }
+    if (s->wal.stalled && s->wal.stalled_at != oldest)
+        s->wal.stalled = 0;
+    if (!s->wal.stalled && wal_form(s, 1) == 0)
+        return;
+    if (!s->wal.stalled)
+        kl_base_stat_add(&s->stats.wal_stalls, 1);
+    s->wal.stalled = 1;
+    s->wal.stalled_at = oldest;
+    kl_store_checkpoint_request(s);
+    (void)wal_form(s, 0); /* what need not wait for appends */
 }

@@ -341,13 +341,13 @@ static int write_apply(struct kl_store_write *w, struct kl_store_log *log,
         return alone ? write_cut(w, log, e) : KL_EEND;
     case KL_STORE_ENTRY_START:
         return alone ? kl_store_retain_drop(log) : KL_EEND;
-    case KL_STORE_ENTRY_DELETE:
-        return alone ? 0 : KL_EEND;
     case KL_STORE_ENTRY_CREATE:
     case KL_STORE_ENTRY_EPOCH:
     case KL_STORE_ENTRY_RESET:
     case KL_STORE_ENTRY_EXTENT:
         return 0;
+    case KL_STORE_ENTRY_DELETE:
+        break; /* the log is in store->gone */
     }
     KL_UNREACHABLE();
 }
@@ -399,8 +399,7 @@ static int write_collect(struct kl_store_write *w, struct kl_store_log *log)
             break;
         e->state = KL_STORE_ENTRY_WRITING;
         count++;
-        if (e->type == KL_STORE_ENTRY_TRUNCATE ||
-            e->type == KL_STORE_ENTRY_DELETE) {
+        if (e->type == KL_STORE_ENTRY_TRUNCATE) {
             rc = KL_EEND;
             break;
         }
@@ -457,6 +456,7 @@ void kl_store_write_turn(struct kl_store *s)
 
     if (s->failure.code)
         return;
+    kl_store_write_remove_gone(w);
     if (w->busy) {
         if (kl_store_retry_take(s, &w->retry))
             kl_store_submit(s, &w->job, KL_OS_LANE_SEGMENT);

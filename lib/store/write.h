@@ -19,7 +19,8 @@ enum kl_store_step_type {
     KL_STORE_STEP_MANIFEST, /* replace, synced: before the first byte of an
                                interval log's new segment */
     KL_STORE_STEP_UNLINK,   /* segment and index file of a base offset */
-    KL_STORE_STEP_CUT       /* shorten a segment to an offset */
+    KL_STORE_STEP_CUT,      /* shorten a segment to an offset */
+    KL_STORE_STEP_NONE      /* of a log that is gone */
 };
 
 struct kl_store_step
@@ -80,6 +81,9 @@ void kl_store_write_run(struct kl_os_job *job);
 
 /* All steps are done: what they change comes into force. */
 void kl_store_write_finish(struct kl_store_write *w);
+/* Deleted logs go, with whatever they had pending: what is not in a file yet
+ * counts as written. A job that waits goes on without them. */
+void kl_store_write_remove_gone(struct kl_store_write *w);
 /* Nothing of the job counts: after a failure, or when the store is freed. */
 void kl_store_write_drop(struct kl_store_write *w);
 

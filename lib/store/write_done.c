@@ -3,16 +3,23 @@
  */
 #include "store/write.h"
 
+#include <string.h>
+
+static void write_clear_step(struct kl_store *s, struct kl_store_step *step)
+{
+    if (step->seg)
+        kl_store_segment_unref(s, step->seg);
+    step->seg = NULL;
+    kl_base_free(&s->alloc, step->block, KL_STORE_BLOCK);
+    step->block = NULL;
+    kl_base_buf_deinit(&step->manifest);
+    step->type = KL_STORE_STEP_NONE;
+}
+
 static void write_clear_steps(struct kl_store_write *w)
 {
-    struct kl_store *s = w->store;
-
-    for (size_t i = 0; i < w->step_count; i++) {
-        if (w->steps[i].seg)
-            kl_store_segment_unref(s, w->steps[i].seg);
-        kl_base_free(&s->alloc, w->steps[i].block, KL_STORE_BLOCK);
-        kl_base_buf_deinit(&w->steps[i].manifest);
-    }
+    for (size_t i = 0; i < w->step_count; i++)
+        write_clear_step(w->store, &w->steps[i]);
     w->step_count = 0;
     w->steps_done = 0;
 }
@@ -59,6 +66,7 @@ static void write_step_done(struct kl_store *s, struct kl_store_step *step)
         kl_base_stat_add(&st->checkpoint_bytes, step->manifest.size);
         break;
     case KL_STORE_STEP_UNLINK:
+    case KL_STORE_STEP_NONE:
         break;
     }
     if (seg)
@@ -115,38 +123,21 @@ static void write_entry_done(struct kl_store_log *log, struct kl_store_entry *e)
     kl_base_list_push(&s->cache, &e->cache);
 }
 
-static void write_deleted(struct kl_store_log *log)
-{
-    char path[KL_STORE_PATH_MAX];
-
-    kl_store_path_log(log, path);
-    kl_store_checkpoint_release(log);
-    kl_store_read_loaded(log, KL_ECLOSED);
-    kl_store_tidy_folder(log->store, path,
-                         kl_store_checkpoint_generation(log->store));
-    kl_store_log_remove(log);
-}
-
 static void write_share_done(struct kl_store_share *share)
 {
     struct kl_store_log *log = share->log;
     struct kl_store_entry *e;
-    int gone = 0;
 
     log->busy = 0;
     for (size_t i = 0; i < share->entries; i++) {
         e = KL_BASE_CONTAINER(log->pending.next, struct kl_store_entry, order);
         KL_ASSERT(e->state == KL_STORE_ENTRY_WRITING);
-        gone = e->type == KL_STORE_ENTRY_DELETE;
         write_entry_done(log, e);
     }
-    if (gone)
-        write_deleted(log);
-    else if (!kl_base_list_is_empty(&log->pending) ||
-             (log->manifest_dirty && log->flush == KL_STORE_FLUSH_INTERVAL))
+    if (!kl_base_list_is_empty(&log->pending) ||
+        (log->manifest_dirty && log->flush == KL_STORE_FLUSH_INTERVAL))
         kl_store_log_mark_dirty(log);
-    if (!gone)
-        kl_store_checkpoint_settled(log);
+    kl_store_checkpoint_settled(log);
     kl_store_log_unref(log);
 }
 
@@ -161,6 +152,57 @@ void kl_store_write_finish(struct kl_store_write *w)
     write_clear(w);
     kl_store_cache_trim(s, s->config.cache_bytes_max);
 }
+
+/* ---- deleted logs ------------------------------------------------------ */
+
+/* Takes a log out of a job that waits. */
+static void write_forget(struct kl_store_write *w, struct kl_store_log *log)
+{
+    size_t at = 0;
+
+    for (size_t i = 0; i < w->step_count; i++)
+        if (w->steps[i].log == log)
+            write_clear_step(w->store, &w->steps[i]);
+    while (w->shares[at].log != log)
+        at++;
+    w->share_count--;
+    memmove(w->shares + at, w->shares + at + 1,
+            (w->share_count - at) * sizeof *w->shares);
+    log->busy = 0;
+    kl_store_log_unref(log);
+}
+
+static void write_remove_log(struct kl_store_log *log)
+{
+    struct kl_base_list *l;
+    char path[KL_STORE_PATH_MAX];
+
+    while ((l = kl_base_list_first(&log->pending)))
+        kl_store_entry_free(KL_BASE_CONTAINER(l, struct kl_store_entry, order));
+    kl_store_path_log(log, path);
+    kl_store_checkpoint_release(log);
+    kl_store_read_loaded(log, KL_ECLOSED);
+    kl_store_tidy_folder(log->store, path);
+    kl_store_log_remove(log);
+}
+
+void kl_store_write_remove_gone(struct kl_store_write *w)
+{
+    struct kl_base_list *l = w->store->gone.next, *next;
+
+    for (; l != &w->store->gone; l = next) {
+        struct kl_store_log *log =
+            KL_BASE_CONTAINER(l, struct kl_store_log, dirty);
+
+        next = l->next;
+        if (log->busy && kl_store_retry_is_waiting(&w->retry))
+            write_forget(w, log);
+        if (!log->busy)
+            write_remove_log(log);
+    }
+}
+
+/* ---- after a failure --------------------------------------------------- */
 
 void kl_store_write_drop(struct kl_store_write *w)
 {

@@ -203,6 +203,8 @@ void kl_store_write_run(struct kl_os_job *job)
         case KL_STORE_STEP_CUT:
             rc = lane_cut(w, step);
             break;
+        case KL_STORE_STEP_NONE:
+            break;
         }
         if (rc)
             break;

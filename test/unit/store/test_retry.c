@@ -187,6 +187,83 @@ START_TEST(failed_syncs_are_final)
 }
 END_TEST
 
+/* Appends until the store takes no more; the ring is full then. */
+static void fill_ring(void)
+{
+    int rc;
+
+    do {
+        rc = store_fixture_append(&fx, a, 1, SIZE, 0, 0, fx.wall_ms);
+        store_fixture_turn(&fx);
+    } while (rc == 0);
+    ck_assert_int_eq(rc, KL_EAGAIN);
+    wait_long();
+    ck_assert_uint_gt(kl_base_stat_get(&kl_store_stats(fx.store)->wal_stalls),
+                      0);
+    ck_assert_int_lt(store_fixture_view(a).durable_leo,
+                     store_fixture_view(a).leo);
+}
+
+/* Its segment cannot be written, and everything waits for that: the job it is
+ * in, checkpoints, the ring. */
+START_TEST(delete_gets_through_a_full_ring)
+{
+    setup();
+    fill(5);
+    store_fixture_settle(&fx);
+    trace_vfs_fail_path(&fx.trace, TRACE_VFS_WRITE, "data/logs/01",
+                        KL_EDISKFULL);
+    store_fixture_fill(&fx, a, 5, SIZE, 1);
+    store_fixture_turn(&fx);
+    store_fixture_turn(&fx);
+    store_fixture_fill(&fx, b, 5, SIZE, 1); /* they go to one job */
+    fill_ring();
+    ck_assert_int_eq(store_fixture_view(b).durable_leo, 5);
+    ck_assert_int_eq(kl_store_set_start(a, 3), 0);
+    ck_assert_int_eq(kl_store_start_epoch(a, 1), 0);
+    wait_long();
+    ck_assert_int_eq(store_fixture_view(a).durable_start, 3);
+    ck_assert_int_eq(kl_store_delete(a), 0);
+    wait_long();
+    ck_assert_int_eq(kl_store_failure(fx.store, NULL), 0);
+    ck_assert_int_eq(store_fixture_count(&fx, "data/logs", ""), 1);
+    ck_assert_uint_eq(
+        kl_base_stat_get(&kl_store_stats(fx.store)->pending_bytes), 0);
+    store_fixture_expect(&fx, b, 0, 10, SIZE, 1);
+    trace_vfs_heal(&fx.trace);
+    a = store_fixture_create(&fx, &id_a, KL_STORE_FLUSH_COMMIT, 8192);
+    store_fixture_fill(&fx, a, 10, SIZE, 1);
+    store_fixture_settle(&fx);
+    expect_all(10);
+    store_fixture_crash(&fx);
+    reopen();
+    expect_all(10);
+    teardown();
+}
+END_TEST
+
+/* What overtook them is there after a crash, they are not. */
+START_TEST(start_gets_through_a_full_ring)
+{
+    setup();
+    fill(5);
+    store_fixture_settle(&fx);
+    trace_vfs_fail_path(&fx.trace, TRACE_VFS_WRITE, "data/logs/01",
+                        KL_EDISKFULL);
+    fill_ring();
+    ck_assert_int_eq(kl_store_set_start(a, 3), 0);
+    wait_long();
+    store_fixture_crash(&fx);
+    trace_vfs_heal(&fx.trace);
+    reopen();
+    ck_assert_int_eq(store_fixture_view(a).start, 3);
+    ck_assert_int_gt(store_fixture_view(a).leo, 5);
+    store_fixture_expect(&fx, a, 3, 5, SIZE, 1);
+    store_fixture_expect(&fx, b, 0, 5, SIZE, 1);
+    teardown();
+}
+END_TEST
+
 /* Freed while a job waits. */
 START_TEST(waiting_jobs_are_dropped_with_the_store)
 {
@@ -281,6 +358,8 @@ Suite *suite_store_retry(void)
     tcase_add_test(t, synced_folders_need_a_descriptor);
     tcase_add_loop_test(t, truncation_is_waited_out, 0, PASSING);
     tcase_add_test(t, failed_syncs_are_final);
+    tcase_add_test(t, delete_gets_through_a_full_ring);
+    tcase_add_test(t, start_gets_through_a_full_ring);
     tcase_add_loop_test(t, waiting_jobs_are_dropped_with_the_store, 0, 3);
     tcase_add_loop_test(t, index_that_cannot_be_written_ends, 0, 2);
     tcase_add_test(t, no_memory_never_fails_the_store);
