@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-static int apply_no_memory(struct kl_base_error *e)
+int kl_controller_apply_no_memory(struct kl_base_error *e)
 {
     return kl_base_error_set(e, KL_ENOMEM, "metadata image: out of memory");
 }
@@ -77,7 +77,7 @@ static int apply_topic(struct kl_controller *c,
         return rc;
     t = apply_topic_prepare(c, r);
     if (!t)
-        return apply_no_memory(e);
+        return kl_controller_apply_no_memory(e);
     i = kl_controller_topic_search(c, r->name.data, r->name.size, &found);
     memmove(&c->topics[i + 1], &c->topics[i],
             (c->topic_count - i) * sizeof *c->topics);
@@ -102,7 +102,7 @@ static int apply_remove_topic(struct kl_controller *c,
         return kl_base_error_set(e, KL_ECORRUPT,
                                  "RemoveTopicRecord: no topic has this id");
     if (kl_controller_delta_reserve(c))
-        return apply_no_memory(e);
+        return kl_controller_apply_no_memory(e);
     i = kl_controller_topic_search(c, t->name, strlen(t->name), &found);
     KL_ASSERT(found);
     kl_base_map_remove(&c->by_id, t->id.bytes, sizeof t->id.bytes);
@@ -117,41 +117,90 @@ static int apply_remove_topic(struct kl_controller *c,
 
 /* ---- PartitionRecord --------------------------------------------------- */
 
+/* A partition is the next one of its topic, or changes to a later state. */
+static int apply_partition_check(const struct kl_controller_topic *t,
+                                 const struct kl_wire_partition_record *r,
+                                 struct kl_base_error *e)
+{
+    const struct kl_controller_partition *old =
+        kl_controller_partition_at(t, r->partition);
+
+    if (!old && r->partition != t->partition_count)
+        return kl_base_error_set(
+            e, KL_ECORRUPT,
+            "PartitionRecord: topic %s has %ld partitions, "
+            "%ld is not the next",
+            t->name, (long)t->partition_count, (long)r->partition);
+    if (old && (r->partition_epoch <= old->partition_epoch ||
+                r->leader_epoch < old->leader_epoch))
+        return kl_base_error_set(
+            e, KL_ECORRUPT,
+            "PartitionRecord: topic %s partition %ld: epochs %ld and %ld "
+            "behind %ld and %ld",
+            t->name, (long)r->partition, (long)r->partition_epoch,
+            (long)r->leader_epoch, (long)old->partition_epoch,
+            (long)old->leader_epoch);
+    return 0;
+}
+
+/* The new state with room for it, or NULL. */
+static struct kl_controller_partition *
+apply_partition_prepare(struct kl_controller *c, struct kl_controller_topic *t,
+                        const struct kl_wire_partition_record *r,
+                        struct kl_base_error *e)
+{
+    struct kl_controller_partition *p = NULL;
+    const char *broken;
+
+    if (kl_controller_delta_reserve(c) == 0 &&
+        kl_base_reserve(c->alloc, (void **)&t->partitions,
+                        &t->partition_capacity, (size_t)r->partition + 1,
+                        sizeof *t->partitions) == 0)
+        p = kl_controller_partition_new(c->alloc, r);
+    if (!p) {
+        kl_controller_apply_no_memory(e);
+        return NULL;
+    }
+    broken = kl_controller_partition_check(p);
+    if (!broken)
+        return p;
+    kl_controller_partition_free(c->alloc, p);
+    kl_base_error_set(e, KL_ECORRUPT,
+                      "PartitionRecord: topic %s partition %ld: %s", t->name,
+                      (long)r->partition, broken);
+    return NULL;
+}
+
 static int apply_partition(struct kl_controller *c,
                            const struct kl_wire_partition_record *r,
                            struct kl_base_error *e)
 {
     struct kl_controller_topic *t =
         kl_base_map_get(&c->by_id, r->topic_id.bytes, sizeof r->topic_id.bytes);
-    struct kl_controller_partition p;
-    const char *broken;
+    struct kl_controller_partition *p;
+    struct kl_base_error reason;
+    int grows, rc;
 
     if (!t)
         return kl_base_error_set(e, KL_ECORRUPT,
                                  "PartitionRecord: no topic has this id");
-    if (r->partition != t->partition_count)
-        return kl_base_error_set(
-            e, KL_ECORRUPT,
-            "PartitionRecord: topic %s has %ld partitions, "
-            "%ld is not the next",
-            t->name, (long)t->partition_count, (long)r->partition);
-    if (kl_controller_delta_reserve(c) ||
-        kl_base_reserve(c->alloc, (void **)&t->partitions,
-                        &t->partition_capacity, (size_t)t->partition_count + 1,
-                        sizeof *t->partitions) ||
-        kl_controller_partition_init(&p, c->alloc, r))
-        return apply_no_memory(e);
-    broken = kl_controller_partition_check(&p);
-    if (broken) {
-        kl_controller_partition_deinit(&p, c->alloc);
-        return kl_base_error_set(e, KL_ECORRUPT,
-                                 "PartitionRecord: topic %s partition %ld: %s",
-                                 t->name, (long)r->partition, broken);
+    rc = apply_partition_check(t, r, e);
+    if (rc)
+        return rc;
+    p = apply_partition_prepare(c, t, r, &reason);
+    if (!p)
+        return kl_base_error_set(e, reason.code, "%s", reason.text);
+    grows = r->partition == t->partition_count;
+    if (grows) {
+        t->partition_count++;
+        c->partition_count++;
+    } else {
+        kl_controller_partition_free(c->alloc, t->partitions[r->partition]);
     }
-    t->partitions[t->partition_count++] = p;
-    c->partition_count++;
-    kl_controller_delta_add(c, KL_CONTROLLER_GREW, t, r->partition,
-                            t->partition_count);
+    t->partitions[r->partition] = p;
+    kl_controller_delta_add(c,
+                            grows ? KL_CONTROLLER_GREW : KL_CONTROLLER_CHANGED,
+                            t, r->partition, r->partition + 1);
     return 0;
 }
 
@@ -170,7 +219,7 @@ static int apply_config_remove(struct kl_controller *c,
             e, KL_ECORRUPT, "ConfigRecord: topic %s: removal of a key that %s",
             t->name, found ? "carries a value" : "is not set");
     if (kl_controller_delta_reserve(c))
-        return apply_no_memory(e);
+        return kl_controller_apply_no_memory(e);
     kl_controller_config_free(c->alloc, &t->configs[i]);
     t->config_count--;
     memmove(&t->configs[i], &t->configs[i + 1],
@@ -210,7 +259,7 @@ static int apply_config_set(struct kl_controller *c,
         kl_base_reserve(c->alloc, (void **)&t->configs, &t->config_capacity,
                         (size_t)t->config_count + !found, sizeof *t->configs) ||
         apply_config_pair(c->alloc, r, &pair))
-        return apply_no_memory(e);
+        return kl_controller_apply_no_memory(e);
     if (found) {
         kl_controller_config_free(c->alloc, &t->configs[i]);
     } else {
@@ -261,10 +310,10 @@ static int apply_feature_level(struct kl_controller *c,
         memcmp(r->name.data, known, sizeof known - 1) != 0)
         return kl_base_error_set(e, KL_EFORMAT,
                                  "FeatureLevelRecord: unknown feature");
-    if (r->level > KL_CONTROLLER_FEATURE_LEVEL)
+    if (r->level > c->options.feature_level_max)
         return kl_base_error_set(
             e, KL_EFORMAT, "FeatureLevelRecord: %s %d, known up to %d", known,
-            (int)r->level, (int)KL_CONTROLLER_FEATURE_LEVEL);
+            (int)r->level, (int)c->options.feature_level_max);
     if (r->level <= c->feature_level)
         return kl_base_error_set(e, KL_ECORRUPT,
                                  "FeatureLevelRecord: %s %d behind %d", known,
@@ -290,11 +339,13 @@ static int apply_record(struct kl_controller *c, const struct kl_wire_record *r,
     case KL_WIRE_FEATURE_LEVEL_RECORD:
         return apply_feature_level(c, &r->feature_level, e);
     case KL_WIRE_REGISTER_BROKER_RECORD:
+        return kl_controller_apply_register(c, &r->register_broker, e);
     case KL_WIRE_UNREGISTER_BROKER_RECORD:
-    case KL_WIRE_PRODUCER_IDS_RECORD:
+        return kl_controller_apply_unregister(c, &r->unregister_broker, e);
     case KL_WIRE_BROKER_CHANGE_RECORD:
-        return kl_base_error_set(e, KL_EFORMAT,
-                                 "records of brokers are of a later version");
+        return kl_controller_apply_broker_change(c, &r->broker_change, e);
+    case KL_WIRE_PRODUCER_IDS_RECORD:
+        return kl_controller_apply_producer_ids(c, &r->producer_ids, e);
     }
     KL_UNREACHABLE();
 }

@@ -75,6 +75,71 @@ static int config_alter_one(const struct kl_controller *c,
     return !old || strcmp(old, change->value) != 0;
 }
 
+/* ---- another min ISR --------------------------------------------------- */
+
+/* Eligible replicas were so by the old min: the ELR goes, but not where it is
+ * all there is (protocol 0.5, KAFKA-16540). The epoch rises in any case, so
+ * that nobody counts by the old min any more. */
+static int config_min_isr_partition(const struct kl_controller *c,
+                                    const struct kl_controller_topic *t,
+                                    int32_t index,
+                                    const struct kl_controller_rules *rules,
+                                    struct kl_controller_records *out,
+                                    struct kl_base_error *e)
+{
+    const struct kl_controller_partition *p = t->partitions[index];
+    struct kl_controller_context context = {{c, -1, 0}, *rules, -1, 0};
+    struct kl_controller_change x;
+
+    kl_controller_change_load(&x, p);
+    if (x.isr) {
+        x.last_known |= x.elr;
+        x.elr = 0;
+    }
+    x.forced = 1;
+    (void)kl_controller_change_finish(&x, p, &context);
+    return kl_controller_change_add(&x, &t->id, index, out,
+                                    c->options.batch_bytes_max, e);
+}
+
+/* The partitions that another min.insync.replicas means something for. */
+static int config_min_isr(const struct kl_controller *c,
+                          const struct kl_controller_topic *t,
+                          const struct kl_controller_config *change,
+                          struct kl_controller_records *out,
+                          struct kl_base_error *e)
+{
+    struct kl_controller_rules rules = kl_controller_topic_rules(t);
+    int rc = 0;
+
+    rules.min_isr = kl_controller_min_isr_value(change->value);
+    for (int32_t i = 0; rc == 0 && i < t->partition_count; i++) {
+        const struct kl_controller_partition *p = t->partitions[i];
+        uint32_t replicas = (uint32_t)p->counts[KL_CONTROLLER_REPLICAS] -
+                            p->counts[KL_CONTROLLER_ADDING];
+
+        if ((int32_t)kl_controller_min_isr(rules.min_isr, replicas) !=
+            kl_controller_partition_min_isr(t, p))
+            rc = config_min_isr_partition(c, t, i, &rules, out, e);
+    }
+    return rc;
+}
+
+static int config_alter_partitions(const struct kl_controller *c,
+                                   const struct kl_controller_topic *t,
+                                   const struct kl_controller_config *changes,
+                                   size_t change_count,
+                                   struct kl_controller_records *out,
+                                   struct kl_base_error *e)
+{
+    for (size_t i = 0; i < change_count; i++)
+        if (strcmp(changes[i].key, KL_CONTROLLER_MIN_ISR_KEY) == 0)
+            return config_min_isr(c, t, &changes[i], out, e);
+    return 0;
+}
+
+/* ---- the command ------------------------------------------------------- */
+
 int kl_controller_alter_config(struct kl_controller *c, const char *name,
                                const struct kl_controller_config *changes,
                                size_t change_count,
@@ -98,5 +163,5 @@ int kl_controller_alter_config(struct kl_controller *c, const char *name,
             return rc;
         }
     }
-    return 0;
+    return config_alter_partitions(c, t, changes, change_count, out, e);
 }

@@ -24,7 +24,8 @@ int kl_controller_delta_reserve(struct kl_controller *c)
 /* Whether the newest entry can stand for another change of the same topic:
  * what is created is created with its partitions and configuration. */
 static int delta_covers(const struct kl_controller_delta *last,
-                        enum kl_controller_delta_kind kind)
+                        enum kl_controller_delta_kind kind,
+                        int32_t partition_first)
 {
     switch (kind) {
     case KL_CONTROLLER_GREW:
@@ -33,8 +34,13 @@ static int delta_covers(const struct kl_controller_delta *last,
     case KL_CONTROLLER_CONFIGURED:
         return last->kind == KL_CONTROLLER_CREATED ||
                last->kind == KL_CONTROLLER_CONFIGURED;
+    case KL_CONTROLLER_CHANGED:
+        return last->kind == KL_CONTROLLER_CREATED ||
+               (last->kind == KL_CONTROLLER_CHANGED &&
+                partition_first == last->partition_end);
     case KL_CONTROLLER_CREATED:
     case KL_CONTROLLER_DELETED:
+    case KL_CONTROLLER_BROKER:
         break;
     }
     return 0;
@@ -49,8 +55,9 @@ void kl_controller_delta_add(struct kl_controller *c,
 
     if (c->delta_count) {
         d = &c->deltas[c->delta_count - 1];
-        if (kl_base_uuid_equal(&d->topic_id, &t->id) && delta_covers(d, kind)) {
-            if (kind == KL_CONTROLLER_GREW)
+        if (kl_base_uuid_equal(&d->topic_id, &t->id) &&
+            delta_covers(d, kind, partition_first)) {
+            if (partition_end > d->partition_end)
                 d->partition_end = partition_end;
             return;
         }
@@ -60,4 +67,13 @@ void kl_controller_delta_add(struct kl_controller *c,
     d->kind = kind;
     d->partition_first = partition_first;
     d->partition_end = partition_end;
+    d->broker_id = -1;
+}
+
+void kl_controller_delta_broker(struct kl_controller *c, int32_t broker_id)
+{
+    struct kl_controller_delta *d = &c->deltas[c->delta_count++];
+
+    *d = (struct kl_controller_delta){.kind = KL_CONTROLLER_BROKER,
+                                      .broker_id = broker_id};
 }

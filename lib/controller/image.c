@@ -1,5 +1,5 @@
 /*
- * The image: topics by name and by id, partitions, configuration.
+ * The image: topics by name and by id, their partitions and configuration.
  */
 #include "controller/state.h"
 
@@ -64,7 +64,7 @@ void kl_controller_topic_free(const struct kl_base_alloc *a,
                               struct kl_controller_topic *t)
 {
     for (int32_t i = 0; i < t->partition_count; i++)
-        kl_controller_partition_deinit(&t->partitions[i], a);
+        kl_controller_partition_free(a, t->partitions[i]);
     for (uint32_t i = 0; i < t->config_count; i++)
         kl_controller_config_free(a, &t->configs[i]);
     kl_base_free(a, t->partitions,
@@ -109,7 +109,7 @@ size_t kl_controller_partition_count(const struct kl_controller *c)
 const struct kl_controller_partition *
 kl_controller_partition_at(const struct kl_controller_topic *t, int32_t index)
 {
-    return index >= 0 && index < t->partition_count ? &t->partitions[index]
+    return index >= 0 && index < t->partition_count ? t->partitions[index]
                                                     : NULL;
 }
 

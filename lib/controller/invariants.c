@@ -5,6 +5,41 @@
 
 #include <string.h>
 
+/* What binds a partition to the rest of the image. */
+static const char *invariants_partition(const struct kl_controller *c,
+                                        const struct kl_controller_topic *t,
+                                        const struct kl_controller_partition *p)
+{
+    size_t count;
+    const int32_t *isr =
+        kl_controller_partition_list(p, KL_CONTROLLER_ISR, &count);
+
+    for (size_t i = 0; i < count; i++) {
+        const struct kl_controller_broker *b =
+            kl_controller_broker_find(c, isr[i]);
+
+        if (b && !kl_controller_broker_is_active(b))
+            return "an ISR has only active brokers (D2)";
+    }
+    if ((int32_t)count >= kl_controller_partition_min_isr(t, p) &&
+        p->counts[KL_CONTROLLER_ELR])
+        return "an ISR of min or more leaves no ELR (D3)";
+    return NULL;
+}
+
+static const char *invariants_brokers(const struct kl_controller *c)
+{
+    for (size_t i = 0; i < c->broker_count; i++) {
+        if (i > 0 && c->brokers[i - 1]->id >= c->brokers[i]->id)
+            return "broker ids ascend";
+        for (size_t j = 0; j < i; j++)
+            if (kl_base_uuid_equal(&c->brokers[i]->directory_id,
+                                   &c->brokers[j]->directory_id))
+                return "a directory belongs to one broker";
+    }
+    return NULL;
+}
+
 static const char *invariants_topic(const struct kl_controller *c,
                                     const struct kl_controller_topic *t)
 {
@@ -15,7 +50,9 @@ static const char *invariants_topic(const struct kl_controller *c,
     if (kl_controller_topic_find_id(c, &t->id) != t)
         return "every topic is found by its id";
     for (int32_t i = 0; i < t->partition_count; i++) {
-        broken = kl_controller_partition_check(&t->partitions[i]);
+        broken = kl_controller_partition_check(t->partitions[i]);
+        if (!broken)
+            broken = invariants_partition(c, t, t->partitions[i]);
         if (broken)
             return broken;
     }
@@ -27,8 +64,11 @@ static const char *invariants_topic(const struct kl_controller *c,
 
 const char *kl_controller_invariant(const struct kl_controller *c)
 {
+    const char *wrong = invariants_brokers(c);
     size_t partitions = 0;
 
+    if (wrong)
+        return wrong;
     if (c->by_id.count != c->topic_count)
         return "the topics by id are the topics by name";
     for (size_t i = 0; i < c->topic_count; i++) {

@@ -8,10 +8,9 @@
 KL_STATIC_ASSERT(KL_WIRE_REPLICAS_MAX <= UINT8_MAX, "counts are bytes");
 KL_STATIC_ASSERT(KL_WIRE_PARTITION_FLAGS <= UINT8_MAX, "flags are a byte");
 
-/* The lists of a record in the order of enum kl_controller_list. */
-static struct kl_wire_i32s *
-partition_wire_list(struct kl_wire_partition_record *r,
-                    enum kl_controller_list list)
+struct kl_wire_i32s *
+kl_controller_partition_wire_list(struct kl_wire_partition_record *r,
+                                  enum kl_controller_list list)
 {
     switch (list) {
     case KL_CONTROLLER_REPLICAS:
@@ -32,47 +31,66 @@ partition_wire_list(struct kl_wire_partition_record *r,
     KL_UNREACHABLE();
 }
 
-static size_t partition_ids(const struct kl_controller_partition *p)
+/* Whether a list takes room of its own. */
+static int partition_is_stored(const struct kl_controller_partition *p,
+                               int list)
+{
+    return list != KL_CONTROLLER_ISR || !p->isr_is_replicas;
+}
+
+static size_t partition_size(const struct kl_controller_partition *p)
 {
     size_t n = 0;
 
     for (int i = 0; i < KL_CONTROLLER_LISTS; i++)
-        n += p->counts[i];
-    return n;
+        n += partition_is_stored(p, i) ? p->counts[i] : 0;
+    return sizeof *p + n * sizeof *p->ids;
 }
 
-int kl_controller_partition_init(struct kl_controller_partition *p,
-                                 const struct kl_base_alloc *a,
-                                 const struct kl_wire_partition_record *r)
+static int partition_same(const struct kl_wire_i32s *a,
+                          const struct kl_wire_i32s *b)
+{
+    return a->count == b->count && a->count &&
+           memcmp(a->data, b->data, 4 * (size_t)a->count) == 0;
+}
+
+struct kl_controller_partition *
+kl_controller_partition_new(const struct kl_base_alloc *a,
+                            const struct kl_wire_partition_record *r)
 {
     struct kl_wire_partition_record in = *r;
+    struct kl_controller_partition head = {0};
+    struct kl_controller_partition *p;
     size_t n = 0;
 
-    memset(p, 0, sizeof *p);
+    head.leader = r->leader;
+    head.leader_epoch = r->leader_epoch;
+    head.partition_epoch = r->partition_epoch;
+    head.last_known_leader = r->last_known_leader;
+    head.flags = (uint8_t)r->flags;
+    head.isr_is_replicas = (uint8_t)partition_same(&r->replicas, &r->isr);
     for (int i = 0; i < KL_CONTROLLER_LISTS; i++)
-        p->counts[i] = (uint8_t)partition_wire_list(&in, i)->count;
-    p->ids = kl_base_malloc(a, partition_ids(p) * sizeof *p->ids);
-    if (!p->ids)
-        return KL_ENOMEM;
+        head.counts[i] =
+            (uint8_t)kl_controller_partition_wire_list(&in, i)->count;
+    p = kl_base_malloc(a, partition_size(&head));
+    if (!p)
+        return NULL;
+    *p = head;
     for (int i = 0; i < KL_CONTROLLER_LISTS; i++) {
-        const struct kl_wire_i32s *list = partition_wire_list(&in, i);
+        const struct kl_wire_i32s *list =
+            kl_controller_partition_wire_list(&in, i);
 
-        for (uint32_t j = 0; j < list->count; j++)
+        for (uint32_t j = 0; partition_is_stored(p, i) && j < list->count; j++)
             p->ids[n++] = kl_wire_i32s_get(list, j);
     }
-    p->flags = (uint8_t)r->flags;
-    p->leader = r->leader;
-    p->leader_epoch = r->leader_epoch;
-    p->partition_epoch = r->partition_epoch;
-    p->last_known_leader = r->last_known_leader;
-    return 0;
+    return p;
 }
 
-void kl_controller_partition_deinit(struct kl_controller_partition *p,
-                                    const struct kl_base_alloc *a)
+void kl_controller_partition_free(const struct kl_base_alloc *a,
+                                  struct kl_controller_partition *p)
 {
-    kl_base_free(a, p->ids, partition_ids(p) * sizeof *p->ids);
-    p->ids = NULL;
+    if (p)
+        kl_base_free(a, p, partition_size(p));
 }
 
 const int32_t *
@@ -81,20 +99,22 @@ kl_controller_partition_list(const struct kl_controller_partition *p,
 {
     size_t start = 0;
 
-    for (int i = 0; i < (int)list; i++)
-        start += p->counts[i];
     *count = p->counts[list];
+    if (!partition_is_stored(p, list))
+        return p->ids;
+    for (int i = 0; i < (int)list; i++)
+        start += partition_is_stored(p, i) ? p->counts[i] : 0;
     return p->ids + start;
 }
 
-static int partition_has(const struct kl_controller_partition *p,
-                         enum kl_controller_list list, int32_t id)
+int kl_controller_partition_has(const struct kl_controller_partition *p,
+                                enum kl_controller_list list, int32_t broker_id)
 {
     size_t count;
     const int32_t *ids = kl_controller_partition_list(p, list, &count);
 
     for (size_t i = 0; i < count; i++)
-        if (ids[i] == id)
+        if (ids[i] == broker_id)
             return 1;
     return 0;
 }
@@ -107,7 +127,8 @@ static int partition_list_legal(const struct kl_controller_partition *p,
     const int32_t *ids = kl_controller_partition_list(p, list, &count);
 
     for (size_t i = 0; i < count; i++) {
-        if (ids[i] < 0 || !partition_has(p, KL_CONTROLLER_REPLICAS, ids[i]))
+        if (ids[i] < 0 ||
+            !kl_controller_partition_has(p, KL_CONTROLLER_REPLICAS, ids[i]))
             return 0;
         for (size_t j = 0; j < i; j++)
             if (ids[j] == ids[i])
@@ -124,9 +145,30 @@ static int partition_disjoint(const struct kl_controller_partition *p,
     const int32_t *ids = kl_controller_partition_list(p, a, &count);
 
     for (size_t i = 0; i < count; i++)
-        if (partition_has(p, b, ids[i]))
+        if (kl_controller_partition_has(p, b, ids[i]))
             return 0;
     return 1;
+}
+
+/* An ISR has a leader: its members are active. */
+static const char *
+partition_leader_check(const struct kl_controller_partition *p)
+{
+    if (p->leader >= 0 &&
+        !kl_controller_partition_has(p, KL_CONTROLLER_ISR, p->leader))
+        return "the leader is not in the ISR";
+    if (p->leader < 0 && p->counts[KL_CONTROLLER_ISR])
+        return "an ISR has no leader";
+    if (p->last_known_leader >= 0 && p->leader >= 0)
+        return "a leader and a last known leader";
+    if (p->last_known_leader >= 0 &&
+        !kl_controller_partition_has(p, KL_CONTROLLER_REPLICAS,
+                                     p->last_known_leader))
+        return "the last known leader is no replica";
+    if ((p->flags & KL_WIRE_PARTITION_RECOVERING) &&
+        p->counts[KL_CONTROLLER_ISR] > 1)
+        return "the ISR grew while recovering";
+    return NULL;
 }
 
 /* protocol 1.8 and 1.9: what any ISR, ELR and leader must satisfy. */
@@ -146,9 +188,10 @@ kl_controller_partition_check(const struct kl_controller_partition *p)
         return "a last known ELR member is in ISR or ELR";
     if (!partition_disjoint(p, KL_CONTROLLER_ADDING, KL_CONTROLLER_REMOVING))
         return "a replica is added and removed";
-    if (p->leader >= 0 && !partition_has(p, KL_CONTROLLER_ISR, p->leader))
-        return "the leader is not in the ISR";
-    return NULL;
+    if (p->counts[KL_CONTROLLER_ADDING] == p->counts[KL_CONTROLLER_REPLICAS] ||
+        p->counts[KL_CONTROLLER_REMOVING] == p->counts[KL_CONTROLLER_REPLICAS])
+        return "all replicas are added or removed";
+    return partition_leader_check(p);
 }
 
 void kl_controller_partition_record(const struct kl_controller_partition *p,
@@ -159,7 +202,7 @@ void kl_controller_partition_record(const struct kl_controller_partition *p,
 
     memset(out, 0, sizeof *out);
     for (int i = 0; i < KL_CONTROLLER_LISTS; i++) {
-        struct kl_wire_i32s *list = partition_wire_list(out, i);
+        struct kl_wire_i32s *list = kl_controller_partition_wire_list(out, i);
         size_t count;
         const int32_t *ids = kl_controller_partition_list(p, i, &count);
 

@@ -44,6 +44,12 @@ static size_t records_charge(const struct kl_controller_records *r)
            r->count * (KL_CONTROLLER_RECORD_OVERHEAD - RECORDS_PREFIX);
 }
 
+size_t kl_controller_records_room(const struct kl_wire_record *record)
+{
+    return kl_wire_record_size(record) + KL_CONTROLLER_RECORD_OVERHEAD;
+}
+
+/* KL_ERECORDSIZE without a text: too much for this batch. */
 static int records_append(struct kl_controller_records *r,
                           const struct kl_wire_record *record, size_t limit,
                           struct kl_base_error *e)
@@ -58,23 +64,40 @@ static int records_append(struct kl_controller_records *r,
     rc = kl_wire_record_encode(record, &r->buf, e);
     if (rc)
         return rc;
+    r->count++;
+    if (records_charge(r) > limit) {
+        r->buf.size = start;
+        r->count--;
+        return KL_ERECORDSIZE;
+    }
     kl_base_put_le32(r->buf.data + start,
                      (uint32_t)(r->buf.size - start - RECORDS_PREFIX));
-    r->count++;
-    if (records_charge(r) > limit)
-        return kl_base_error_set(
-            e, KL_ERECORDSIZE,
-            "metadata records of one command exceed %zu bytes", limit);
     return 0;
+}
+
+int kl_controller_records_try(struct kl_controller_records *r,
+                              const struct kl_wire_record *record, size_t limit,
+                              struct kl_base_error *e)
+{
+    int rc = records_append(r, record, limit, e);
+
+    if (rc == KL_ERECORDSIZE)
+        return 1;
+    if (rc)
+        kl_controller_records_clear(r);
+    return rc;
 }
 
 int kl_controller_records_add(struct kl_controller_records *r,
                               const struct kl_wire_record *record, size_t limit,
                               struct kl_base_error *e)
 {
-    int rc = records_append(r, record, limit, e);
+    int rc = kl_controller_records_try(r, record, limit, e);
 
-    if (rc)
-        kl_controller_records_clear(r);
-    return rc;
+    if (rc != 1)
+        return rc;
+    kl_controller_records_clear(r);
+    return kl_base_error_set(e, KL_ERECORDSIZE,
+                             "metadata records of one command exceed %zu bytes",
+                             limit);
 }

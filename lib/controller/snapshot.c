@@ -24,14 +24,36 @@ static int snapshot_feature(const struct kl_controller *c,
     return snapshot_add(out, &r);
 }
 
+static int snapshot_broker(const struct kl_controller_broker *b,
+                           struct kl_controller_records *out)
+{
+    struct kl_wire_record r = {.type = KL_WIRE_REGISTER_BROKER_RECORD};
+    uint8_t scratch[KL_CONTROLLER_ENDPOINTS_BYTES];
+
+    kl_controller_broker_record(b, scratch, &r.register_broker);
+    return snapshot_add(out, &r);
+}
+
+static int snapshot_producer_ids(const struct kl_controller *c,
+                                 struct kl_controller_records *out)
+{
+    struct kl_wire_record r = {.type = KL_WIRE_PRODUCER_IDS_RECORD};
+
+    if (c->next_producer_id == 0)
+        return 0;
+    r.producer_ids.broker_id = -1;
+    r.producer_ids.broker_epoch = -1;
+    r.producer_ids.next_producer_id = c->next_producer_id;
+    return snapshot_add(out, &r);
+}
+
 static int snapshot_partition(const struct kl_controller_topic *t,
                               int32_t index, struct kl_controller_records *out)
 {
     struct kl_wire_record r = {.type = KL_WIRE_PARTITION_RECORD};
     uint8_t scratch[KL_CONTROLLER_IDS_BYTES];
 
-    kl_controller_partition_record(&t->partitions[index], scratch,
-                                   &r.partition);
+    kl_controller_partition_record(t->partitions[index], scratch, &r.partition);
     r.partition.topic_id = t->id;
     r.partition.partition = index;
     return snapshot_add(out, &r);
@@ -73,6 +95,10 @@ int kl_controller_encode(const struct kl_controller *c,
 
     kl_controller_records_clear(out);
     rc = snapshot_feature(c, out);
+    for (size_t i = 0; rc == 0 && i < c->broker_count; i++)
+        rc = snapshot_broker(c->brokers[i], out);
+    if (rc == 0)
+        rc = snapshot_producer_ids(c, out);
     for (size_t i = 0; rc == 0 && i < c->topic_count; i++)
         rc = snapshot_topic(c->topics[i], out);
     return rc;

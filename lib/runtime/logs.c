@@ -146,9 +146,11 @@ static void logs_trace(const struct kl_runtime_node *n,
     const struct kl_controller_topic *t =
         kl_controller_topic_find_id(n->metadata.controller, &d->topic_id);
     static const char *const names[] = {"created", "deleted", "grew",
-                                        "configured"};
+                                        "configured", "changed"};
     char topic[KL_BASE_UUID_TEXT + 1];
 
+    if (d->kind == KL_CONTROLLER_BROKER)
+        return;
     kl_base_uuid_format(&d->topic_id, topic);
     kl_runtime_trace(n, KL_TRACE_INFO, "topic.%s id=%s name=%s", names[d->kind],
                      topic, t ? t->name : "");

@@ -16,7 +16,8 @@ int controller_fixture_check(const char *key, const char *value, void *user,
         if (!value || strcmp(value, "commit") == 0 ||
             strcmp(value, "interval") == 0)
             return 0;
-    } else if (strcmp(key, "retention.ms") == 0) {
+    } else if (strcmp(key, "retention.ms") == 0 ||
+               strcmp(key, "min.insync.replicas") == 0) {
         if (!value || strspn(value, "0123456789") == strlen(value))
             return 0;
     } else {
@@ -51,7 +52,7 @@ void controller_fixture_deinit(struct controller_fixture *f)
 int controller_fixture_create(struct controller_fixture *f, const char *name,
                               int32_t partitions)
 {
-    struct kl_controller_create command = {name, partitions, -1, NULL, 0};
+    struct kl_controller_create command = {name, partitions, -1, NULL, 0, NULL};
 
     return kl_controller_create_topic(f->c, &command, &f->records, NULL,
                                       &f->error);

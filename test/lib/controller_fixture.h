@@ -22,7 +22,8 @@ void controller_fixture_init(struct controller_fixture *f,
 void controller_fixture_deinit(struct controller_fixture *f);
 
 /* The configuration check of the fixture: "flush" takes commit and interval,
- * "retention.ms" takes digits, "note" and "other" take anything. */
+ * "retention.ms" and "min.insync.replicas" take digits, "note" and "other" take
+ * anything. */
 int controller_fixture_check(const char *key, const char *value, void *user,
                              struct kl_base_error *e);
 

@@ -15,7 +15,7 @@ static struct kl_base_uuid id; /* of topic "t", two partitions, note=1 */
 static void set_up(void)
 {
     static const struct kl_controller_config configs[] = {{"note", "1"}};
-    struct kl_controller_create command = {"t", 2, -1, configs, 1};
+    struct kl_controller_create command = {"t", 2, -1, configs, 1, NULL};
 
     controller_fixture_init(&f, NULL);
     kl_controller_records_init(&before, &f.memory.alloc);

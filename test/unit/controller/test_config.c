@@ -13,7 +13,7 @@ static void set_up(void)
 {
     static const struct kl_controller_config configs[] = {{"retention.ms", "5"},
                                                           {"note", ""}};
-    struct kl_controller_create command = {"t", 1, -1, configs, 2};
+    struct kl_controller_create command = {"t", 1, -1, configs, 2, NULL};
 
     controller_fixture_init(&f, NULL);
     kl_controller_records_init(&before, &f.memory.alloc);

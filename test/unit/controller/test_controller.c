@@ -64,7 +64,7 @@ END_TEST
 
 START_TEST(commands_before_bootstrap)
 {
-    struct kl_controller_create command = {"t", 1, -1, NULL, 0};
+    struct kl_controller_create command = {"t", 1, -1, NULL, 0, NULL};
     struct kl_controller_config change = {"note", "1"};
 
     ck_assert_int_eq(

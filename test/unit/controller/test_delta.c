@@ -35,7 +35,8 @@ static struct kl_base_uuid create(const char *name, int32_t partitions)
 {
     static const struct kl_controller_config configs[] = {{"note", "1"},
                                                           {"other", "2"}};
-    struct kl_controller_create command = {name, partitions, -1, configs, 2};
+    struct kl_controller_create command = {name,    partitions, -1,
+                                           configs, 2,          NULL};
     struct kl_base_uuid id;
 
     ck_assert_int_eq(
@@ -114,7 +115,7 @@ START_TEST(delta_grew)
     kl_controller_delta_clear(f.c);
     r.partition.topic_id = id;
     r.partition.replicas = (struct kl_wire_i32s){one, 1};
-    r.partition.leader = -1;
+    r.partition.leader = r.partition.last_known_leader = -1;
     for (r.partition.partition = 3; r.partition.partition < 6;
          r.partition.partition++)
         ck_assert_int_eq(controller_fixture_apply(&f, &r), 0);

@@ -85,7 +85,7 @@ START_TEST(config_get_key_order)
                                                           {"flush", "commit"},
                                                           {"other", ""},
                                                           {"note", "x"}};
-    struct kl_controller_create command = {"t", 1, -1, configs, 4};
+    struct kl_controller_create command = {"t", 1, -1, configs, 4, NULL};
     const struct kl_controller_topic *t;
 
     ck_assert_int_eq(
@@ -113,7 +113,7 @@ START_TEST(image_memory)
 
     for (int i = 0; i < 1000; i++) {
         char name[32];
-        struct kl_controller_create command = {name, 10, -1, configs, 2};
+        struct kl_controller_create command = {name, 10, -1, configs, 2, NULL};
 
         snprintf(name, sizeof name, "some-topic-name-%d", i);
         ck_assert_int_eq(kl_controller_create_topic(f.c, &command, &f.records,

@@ -13,7 +13,7 @@ static void set_up(void)
 {
     static const struct kl_controller_config configs[] = {{"note", "1"},
                                                           {"other", "1"}};
-    struct kl_controller_create command = {"a", 2, -1, configs, 2};
+    struct kl_controller_create command = {"a", 2, -1, configs, 2, NULL};
 
     controller_fixture_init(&f, NULL);
     ck_assert_int_eq(
@@ -79,7 +79,7 @@ END_TEST
 
 START_TEST(invariant_partition)
 {
-    f.c->topics[0]->partitions[1].leader = 2;
+    f.c->topics[0]->partitions[1]->leader = 2;
     ck_assert_str_eq(kl_controller_invariant(f.c),
                      "the leader is not in the ISR");
 }

@@ -98,12 +98,11 @@ START_TEST(encode_replicated_partition)
     r.partition.topic_id = kl_controller_topic_find(f.c, "t")->id;
     r.partition.partition = 1;
     r.partition.replicas = (struct kl_wire_i32s){ids, 3};
-    r.partition.isr = (struct kl_wire_i32s){ids + 4, 1};
-    r.partition.elr = (struct kl_wire_i32s){ids, 1};
+    r.partition.elr = (struct kl_wire_i32s){ids, 2};
     r.partition.last_known_elr = (struct kl_wire_i32s){ids + 8, 1};
     r.partition.adding = (struct kl_wire_i32s){ids + 8, 1};
     r.partition.removing = (struct kl_wire_i32s){ids, 1};
-    r.partition.leader = 1;
+    r.partition.leader = -1;
     r.partition.last_known_leader = 3;
     r.partition.leader_epoch = 70000;
     r.partition.partition_epoch = 70001;
@@ -143,8 +142,8 @@ static void random_create(struct kl_base_rng *rng, const char *name)
     struct kl_controller_config configs[2] = {
         {"flush", flush[kl_base_rng_below(rng, 2)]}, {"note", name}};
     struct kl_controller_create command = {
-        name, (int32_t)kl_base_rng_below(rng, 7), -1, configs,
-        kl_base_rng_below(rng, 3)};
+        name,    (int32_t)kl_base_rng_below(rng, 7), -1,
+        configs, kl_base_rng_below(rng, 3),          NULL};
     int exists = kl_controller_topic_find(f.c, name) != NULL;
     int rc =
         kl_controller_create_topic(f.c, &command, &f.records, NULL, &f.error);

@@ -45,8 +45,8 @@ static void refused(const struct kl_controller_create *command, int code)
 static void refused_shape(const char *name, int32_t partitions,
                           int32_t replication, int code)
 {
-    struct kl_controller_create command = {name, partitions, replication, NULL,
-                                           0};
+    struct kl_controller_create command = {name, partitions, replication,
+                                           NULL, 0,          NULL};
 
     refused(&command, code);
 }
@@ -54,7 +54,7 @@ static void refused_shape(const char *name, int32_t partitions,
 static void refused_config(const char *key, const char *value, int code)
 {
     struct kl_controller_config pair = {key, value};
-    struct kl_controller_create command = {"new", 1, -1, &pair, 1};
+    struct kl_controller_create command = {"new", 1, -1, &pair, 1, NULL};
 
     refused(&command, code);
 }
@@ -63,7 +63,7 @@ START_TEST(create_topic_records)
 {
     static const struct kl_controller_config configs[] = {
         {"retention.ms", "5"}, {"flush", "interval"}};
-    struct kl_controller_create command = {"new", 3, 1, configs, 2};
+    struct kl_controller_create command = {"new", 3, 1, configs, 2, NULL};
     struct kl_base_uuid id;
     struct kl_wire_record r;
 
@@ -100,7 +100,7 @@ START_TEST(create_topic_applied)
 {
     static const struct kl_controller_config configs[] = {
         {"retention.ms", "5"}, {"flush", "interval"}};
-    struct kl_controller_create command = {"new", 3, -1, configs, 2};
+    struct kl_controller_create command = {"new", 3, -1, configs, 2, NULL};
     const struct kl_controller_topic *t;
     struct kl_base_uuid id;
     uint64_t version = kl_controller_version(f.c);
@@ -145,7 +145,7 @@ START_TEST(create_topic_refuses_config)
     static char big[KL_WIRE_CONFIG_VALUE_MAX + 2];
     static const struct kl_controller_config twice[] = {{"note", "1"},
                                                         {"note", "1"}};
-    struct kl_controller_create command = {"new", 1, -1, twice, 2};
+    struct kl_controller_create command = {"new", 1, -1, twice, 2, NULL};
 
     refused_config("nonsense", "1", KL_ECONFIG);
     refused_config("", "1", KL_ECONFIG);
@@ -214,7 +214,7 @@ END_TEST
 START_TEST(create_topic_without_memory)
 {
     static const struct kl_controller_config configs[] = {{"note", "5"}};
-    struct kl_controller_create command = {"new", 200, 1, configs, 1};
+    struct kl_controller_create command = {"new", 200, 1, configs, 1, NULL};
     uint64_t at = 0;
     int rc;
 
