@@ -131,7 +131,7 @@ static void metadata_seeds(struct fuzz_seeds *seeds)
                                                           {"note", "a"}};
     static const struct kl_controller_config change = {"note", "b"};
     static const struct kl_controller_create topics[] = {
-        {"a", 2, -1, configs, 2}, {"bb", 1, 1, NULL, 0}};
+        {"a", 2, -1, configs, 2, NULL}, {"bb", 1, 1, NULL, 0, NULL}};
     struct kl_controller_records records;
     struct kl_base_error error;
     struct kl_base_buf input;

@@ -165,7 +165,8 @@ START_TEST(cancel_of_removing_alone)
     ck_assert_int_eq(cluster_isr(&cl, "t", 0, "1"), 0);
     /* Not enough to complete: 2 and 3 are not in sync, min of two is 1. */
     ck_assert_int_eq(reassign("t", "23"), 0);
-    cluster_expect(&cl, "t", 0, "231 isr=1 elr=23 removing=1 leader=1 epochs=0/2");
+    cluster_expect(&cl, "t", 0,
+                   "231 isr=1 elr=23 removing=1 leader=1 epochs=0/2");
     ck_assert_int_eq(cancel("t"), 0);
     cluster_expect(&cl, "t", 0, "231 isr=1 elr=23 leader=1 epochs=0/3");
 }
