@@ -24,8 +24,9 @@ static const char tool_help[] =
     "  topic config NAME [KEY=VALUE]...\n"
     "  produce TOPIC [-p PARTITION] [-K SEPARATOR] [-z none|lz4|zstd] [-v]\n"
     "  consume TOPIC [-p PARTITION] [-o begin|end|OFFSET|@MS] [-e] [-c COUNT]\n"
-    "          [-f FORMAT]\n"
+    "          [-f FORMAT] [-S]\n"
     "  stat\n"
+    "  accept-loss\n"
     "options:\n"
     "  -D DIR  the data folder\n"
     "  -C      make the folder where there is none, as topic create does\n"
@@ -178,7 +179,8 @@ int tool_number(const char *text, int64_t min, int64_t max, int64_t *out)
 
 int tool_open(struct tool *t, int create)
 {
-    uint32_t flags = create || t->create ? KL_OPEN_CREATE : 0;
+    uint32_t flags =
+        t->flags | (create || t->create ? (uint32_t)KL_OPEN_CREATE : 0);
     char text[TOOL_TEXT] = "";
     int rc = kl_node_new(&t->node, NULL);
 
@@ -280,6 +282,26 @@ int tool_stat(struct tool *t, struct tool_args *args)
     return tool_finish_output();
 }
 
+/* ---- accept-loss ------------------------------------------------------- */
+
+int tool_accept_loss(struct tool *t, struct tool_args *args)
+{
+    int verdict = KL_VERDICT_CLEAN;
+    int status;
+
+    if (tool_option(args) != -1 || tool_operands(args, 0, 0, "none"))
+        return TOOL_USAGE;
+    t->flags = KL_OPEN_ACCEPT_LOSS;
+    status = tool_open(t, 0);
+    if (status != TOOL_OK)
+        return status;
+    kl_node_verdict(t->node, &verdict);
+    puts(verdict == KL_VERDICT_DAMAGED
+             ? "accepted: all partitions take records again"
+             : "nothing is lost");
+    return tool_finish_output();
+}
+
 /* ---- main -------------------------------------------------------------- */
 
 static int tool_run(struct tool *t, char **argv)
@@ -293,8 +315,9 @@ static int tool_run(struct tool *t, char **argv)
     } commands[] = {
         {"topic", tool_topic, "", ""},
         {"produce", tool_produce, "v", "pKz"},
-        {"consume", tool_consume, "e", "pocf"},
+        {"consume", tool_consume, "eS", "pocf"},
         {"stat", tool_stat, "", ""},
+        {"accept-loss", tool_accept_loss, "", ""},
     };
     struct tool_args args = {0};
 

@@ -18,6 +18,8 @@ struct consume
     int64_t timestamp_ms;
     int64_t count; /* records to go, -1 = all */
     int exit_at_end;
+    int skip; /* damaged records do not end it */
+    int skipped;
     const char *format_text;
 
     struct format format;
@@ -69,6 +71,9 @@ static int consume_options(struct consume *c, struct tool_args *args)
             break;
         case 'e':
             c->exit_at_end = 1;
+            break;
+        case 'S':
+            c->skip = 1;
             break;
         case 'f':
             c->format_text = args->value;
@@ -168,6 +173,15 @@ static int consume_error(struct consume *c, const kl_event *event)
 
     output_flush(&c->output);
     kl_event_errmsg(event, text, sizeof text);
+    if (c->skip && kl_event_code(event) == KL_ECORRUPT) {
+        tool_fail("consume: %s: skipped", text);
+        c->skipped = 1;
+        return kl_consumer_seek(c->consumer, c->topic,
+                                kl_event_partition(event),
+                                kl_event_next_offset(event)) == KL_OK
+                   ? TOOL_OK
+                   : TOOL_FAILED;
+    }
     return tool_fail_code("consume", c->topic, kl_event_code(event), text);
 }
 
@@ -238,6 +252,8 @@ int tool_consume(struct tool *t, struct tool_args *args)
         status = consume_begin(t, c);
     if (status == TOOL_OK)
         status = consume_run(c);
+    if (status == TOOL_OK && c->skipped)
+        status = TOOL_FAILED;
     kl_consumer_free(c->consumer);
     format_deinit(&c->format);
     free(c);

@@ -17,7 +17,8 @@ enum { TOOL_TEXT = 512 }; /* bytes of a line of error text */
 struct tool
 {
     const char *dir;
-    int create; /* -C */
+    int create;     /* -C */
+    uint32_t flags; /* more for kl_node_open */
     kl_node *node;
     kl_client *client;
 };
@@ -84,6 +85,7 @@ int tool_topic(struct tool *t, struct tool_args *args);
 int tool_produce(struct tool *t, struct tool_args *args);
 int tool_consume(struct tool *t, struct tool_args *args);
 int tool_stat(struct tool *t, struct tool_args *args);
+int tool_accept_loss(struct tool *t, struct tool_args *args);
 
 /* ---- JSON that the library wrote (kraftlog_json.c) ---- */
 

@@ -21,7 +21,18 @@ typedef struct kl_node kl_node;
 
 /* Flags of kl_node_open. */
 enum {
-    KL_OPEN_CREATE = 1 /* make the store where the folder is empty or absent */
+    KL_OPEN_CREATE = 1,     /* make the store where the folder is empty or
+                               absent */
+    KL_OPEN_ACCEPT_LOSS = 2 /* partitions that a damaged write-ahead log may
+                               have cost their last records take new ones
+                               again, at the offsets behind what is left */
+};
+
+/* What kl_node_verdict says. */
+enum {
+    KL_VERDICT_CLEAN = 0,  /* the stop before was clean */
+    KL_VERDICT_INTACT = 1, /* a crash; all that was durable is there */
+    KL_VERDICT_DAMAGED = 2 /* something that was durable is lost */
 };
 
 /* What kl_node_state says. */
@@ -96,6 +107,13 @@ KL_API int kl_node_stop(kl_node *node, int32_t timeout_ms);
  * callback, and in a child process after fork, it does nothing. NULL is
  * ignored. Any thread. */
 KL_API void kl_node_free(kl_node *node);
+
+/* What open has found, and reads since: KL_VERDICT_CLEAN and so on. Which
+ * records are lost is in the description of a topic: damage lists the ranges
+ * that are known, suspect is true where the last records may be lost and sends
+ * get KL_ECORRUPT until the node is opened with KL_OPEN_ACCEPT_LOSS. KL_ESTATE
+ * where the node is not open, KL_EINVAL. Any thread. */
+KL_API int kl_node_verdict(const kl_node *node, int *verdict_out);
 
 /* KL_NODE_NEW and so on. KL_EINVAL. Any thread. */
 KL_API int kl_node_state(const kl_node *node, int *state_out);

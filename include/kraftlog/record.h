@@ -128,9 +128,15 @@ KL_API int32_t kl_event_partition(const kl_event *event);
  * that it may give, else the consumer's position. -1 for NULL. */
 KL_API int64_t kl_event_offset(const kl_event *event);
 
+/* The offset at which reading goes on: behind the last record of an event that
+ * has some; of KL_ECORRUPT the first offset behind what is damaged, where
+ * kl_consumer_seek skips it; else kl_event_offset. -1 for NULL. */
+KL_API int64_t kl_event_next_offset(const kl_event *event);
+
 /* Why a KL_EVENT_ERROR was raised: KL_EOFFSETRANGE (the position is not within
  * the log and auto.offset.reset is none), KL_ENOTOPIC (topic or partition is
- * gone), KL_ECORRUPT (damaged bytes at the position), KL_EIO, KL_ENOMEM. 0 for
+ * gone), KL_ECORRUPT (the records from the position up to
+ * kl_event_next_offset are damaged or missing), KL_EIO, KL_ENOMEM. 0 for
  * every other event, KL_EINVAL for NULL. */
 KL_API int kl_event_code(const kl_event *event);
 

@@ -524,6 +524,7 @@ static int consumer_tell(struct kl_consumer *c, struct kl_api_assignment *a,
         e->type = KL_EVENT_END;
     }
     e->offset = a->position.position;
+    e->next_offset = e->code ? a->position.behind : e->offset;
     e->high_watermark = a->position.high_watermark;
     *out = e;
     return KL_OK;

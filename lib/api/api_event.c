@@ -107,6 +107,14 @@ int64_t kl_event_offset(const kl_event *event)
     return event ? event->offset : -1;
 }
 
+int64_t kl_event_next_offset(const kl_event *event)
+{
+    if (!event)
+        return -1;
+    return event->type == KL_EVENT_RECORDS ? event->fetch.read.next_offset
+                                           : event->next_offset;
+}
+
 int kl_event_code(const kl_event *event)
 {
     return event ? event->code : KL_EINVAL;
@@ -119,7 +127,12 @@ int kl_event_errmsg(const kl_event *event, char *buf, size_t size)
     if (!event || !buf || size == 0)
         return KL_EINVAL;
     kl_base_error_clear(&error);
-    if (event->code != KL_OK)
+    if (event->code == KL_ECORRUPT)
+        kl_base_error_set(
+            &error, event->code, "%s-%d, offsets %lld to %lld are damaged",
+            event->assignment->name, (int)event->assignment->partition,
+            (long long)event->offset, (long long)event->next_offset - 1);
+    else if (event->code != KL_OK)
         kl_base_error_set(&error, event->code, "%s-%d, offset %lld: %s",
                           event->assignment->name,
                           (int)event->assignment->partition,

@@ -43,6 +43,7 @@ struct kl_event
     int type;
     int code;
     int64_t offset;
+    int64_t next_offset; /* of an event without records */
     int64_t high_watermark;
     const struct kl_base_alloc *alloc;
     struct kl_record record; /* lent by next */

@@ -67,7 +67,8 @@ int kl_node_open(kl_node *node, const char *dir, uint32_t flags)
 {
     struct kl_base_error error;
 
-    if (!node || !dir || !*dir || (flags & ~(uint32_t)KL_OPEN_CREATE))
+    if (!node || !dir || !*dir ||
+        (flags & ~(uint32_t)(KL_OPEN_CREATE | KL_OPEN_ACCEPT_LOSS)))
         return KL_EINVAL;
     if (node->storage && kl_api_storage_use(node->storage, &error)) {
         kl_runtime_set_error(node->core, &error);
@@ -123,6 +124,13 @@ int kl_node_state(const kl_node *node, int *state_out)
         return KL_EINVAL;
     *state_out = kl_runtime_state(node->core);
     return 0;
+}
+
+int kl_node_verdict(const kl_node *node, int *verdict_out)
+{
+    if (!node || !verdict_out)
+        return KL_EINVAL;
+    return kl_runtime_verdict(node->core, verdict_out);
 }
 
 int kl_node_id(const kl_node *node, int32_t *id_out)

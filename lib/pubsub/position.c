@@ -75,6 +75,7 @@ static void position_stop(struct kl_pubsub_position *p, int code)
     p->phase = KL_PUBSUB_STOPPED;
     p->code = code;
     p->told = 0;
+    p->behind = p->position;
 }
 
 /* The wanted offset is not in the log. */
@@ -138,6 +139,7 @@ int kl_pubsub_fetched(struct kl_pubsub_position *p, int code,
     }
     if (code != KL_OK) {
         position_stop(p, code);
+        p->behind = code == KL_ECORRUPT ? next_offset : p->fetch_offset;
         return 0;
     }
     p->log_start = log_start;

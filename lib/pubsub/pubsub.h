@@ -226,11 +226,12 @@ struct kl_pubsub_position
     int64_t log_start;      /* as of the last answer */
     int64_t high_watermark; /* as of the last answer; -1 = unknown */
     int64_t end_told;       /* position at which the end was told; -1 */
-    uint32_t generation;    /* rises with every seek */
-    uint32_t asked;         /* generation of what is under way */
-    uint32_t ready;         /* results that wait to be given out */
-    uint32_t prefetch;      /* at most that many */
-    int code;               /* why it stopped */
+    int64_t behind;      /* KL_ECORRUPT: the first offset behind the damage */
+    uint32_t generation; /* rises with every seek */
+    uint32_t asked;      /* generation of what is under way */
+    uint32_t ready;      /* results that wait to be given out */
+    uint32_t prefetch;   /* at most that many */
+    int code;            /* why it stopped */
     enum kl_pubsub_phase phase;
     enum kl_pubsub_reset reset;
     uint8_t told;     /* the code was told */

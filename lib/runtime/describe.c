@@ -87,6 +87,21 @@ static void describe_ids(const struct kl_controller_partition *p,
     kl_base_buf_printf(out, "]");
 }
 
+static void describe_damage(const struct kl_store_log *log,
+                            struct kl_base_buf *out)
+{
+    struct kl_store_range range;
+    size_t count = kl_store_log_damage(log, 0, NULL);
+
+    kl_base_buf_printf(out, ",\"damage\":[");
+    for (size_t i = 0; i < count; i++) {
+        kl_store_log_damage(log, i, &range);
+        kl_base_buf_printf(out, "%s{\"from\":%lld,\"to\":%lld}", i ? "," : "",
+                           (long long)range.from, (long long)range.to);
+    }
+    kl_base_buf_printf(out, "]");
+}
+
 static void describe_partition(const struct kl_runtime_node *n,
                                const struct kl_controller_topic *topic,
                                int32_t index, struct kl_base_buf *out)
@@ -104,9 +119,14 @@ static void describe_partition(const struct kl_runtime_node *n,
                        (int)p->leader_epoch);
     describe_ids(p, KL_CONTROLLER_REPLICAS, "replicas", out);
     describe_ids(p, KL_CONTROLLER_ISR, "isr", out);
-    kl_base_buf_printf(out, ",\"start\":%lld,\"end\":%lld,\"size\":%llu}",
+    kl_base_buf_printf(out, ",\"start\":%lld,\"end\":%lld,\"size\":%llu",
                        (long long)view.start, (long long)view.durable_leo,
                        (unsigned long long)view.size);
+    kl_base_buf_printf(out, ",\"suspect\":%s",
+                       view.is_suspect ? "true" : "false");
+    if (log)
+        describe_damage(log, out);
+    kl_base_buf_printf(out, "}");
 }
 
 void kl_runtime_describe_topic(const struct kl_runtime_node *n,

@@ -262,9 +262,11 @@ static int node_open_store(struct kl_runtime_node *n, const char *dir,
     kl_os_mutex_lock(&n->mutex);
     n->store = store;
     kl_os_mutex_unlock(&n->mutex);
-    return kl_store_open(store,
-                         flags & KL_OPEN_CREATE ? KL_STORE_OPEN_CREATE : 0,
-                         kl_runtime_now_ns(n), kl_runtime_wall_ms(n), error);
+    return kl_store_open(
+        store,
+        (flags & KL_OPEN_CREATE ? KL_STORE_OPEN_CREATE : 0) |
+            (flags & KL_OPEN_ACCEPT_LOSS ? KL_STORE_OPEN_ACCEPT_LOSS : 0),
+        kl_runtime_now_ns(n), kl_runtime_wall_ms(n), error);
 }
 
 static void node_close_store(struct kl_runtime_node *n)

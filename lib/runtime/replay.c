@@ -96,6 +96,11 @@ int kl_runtime_metadata_replay(struct kl_runtime_node *n,
     int r = 0;
 
     kl_store_log_view(n->metadata.log, &view);
+    /* Nobody may take a topic for deleted on its word. */
+    if (view.is_suspect)
+        return kl_base_error_set(error, KL_ECORRUPT,
+                                 "metadata log: it may have lost its end; "
+                                 "KL_OPEN_ACCEPT_LOSS goes on without");
     read.log = n->metadata.log;
     read.offset = view.start;
     read.end = view.durable_leo;

@@ -201,6 +201,8 @@ int kl_runtime_id(const struct kl_runtime_node *n, int32_t *id_out);
 void kl_runtime_set_error(struct kl_runtime_node *n,
                           const struct kl_base_error *error);
 void kl_runtime_errmsg(const struct kl_runtime_node *n, char *buf, size_t size);
+/* KL_VERDICT_CLEAN and so on. Any thread. KL_ESTATE, KL_ECLOSED, KL_EFORK. */
+int kl_runtime_verdict(const struct kl_runtime_node *n, int *verdict_out);
 /* Any thread. KL_ESTATE, KL_ECLOSED. */
 int kl_runtime_stats_json(const struct kl_runtime_node *n,
                           struct kl_base_buf *out);

@@ -48,6 +48,12 @@ static const struct stats_row stats_store[] = {
     STORE_ROW(ring_used, STATS_GAUGE, "Bytes of the ring not yet reusable."),
     STORE_ROW(logs, STATS_GAUGE, "Logs in the store."),
     STORE_ROW(disk_bytes, STATS_GAUGE, "Bytes of the store on disk."),
+    STORE_ROW(verdict, STATS_GAUGE,
+              "0 opened clean, 1 intact, 2 something durable is lost."),
+    STORE_ROW(damages, STATS_COUNTER, "Ranges found damaged or missing."),
+    STORE_ROW(lost_groups, STATS_COUNTER,
+              "Groups of the WAL that could not be read when it was opened."),
+    STORE_ROW(rebuilds, STATS_COUNTER, "Manifests made again from segments."),
     STORE_ROW(failed, STATS_GAUGE, "1 when the store has failed."),
 };
 #undef STORE_ROW
@@ -226,16 +232,11 @@ static void stats_prometheus(const struct kl_runtime_node *n,
 /* ---- the door --------------------------------------------------------------
  */
 
-typedef void stats_print_fn(const struct kl_runtime_node *n,
-                            const struct kl_store_stats *s,
-                            struct kl_base_buf *out);
-
-/* The store cannot go away under the lock. */
-static int stats_print(const struct kl_runtime_node *n, stats_print_fn *print,
-                       struct kl_base_buf *out)
+/* The store cannot go away under the lock; 0 with it held where there is one.
+ */
+static int stats_enter(const struct kl_runtime_node *n)
 {
     struct kl_os_mutex *mutex = (struct kl_os_mutex *)&n->mutex;
-    int r = 0;
 
     if (kl_os_fork_guard_is_child(&n->fork))
         return KL_EFORK;
@@ -243,11 +244,41 @@ static int stats_print(const struct kl_runtime_node *n, stats_print_fn *print,
         return KL_ESTATE;
     kl_os_mutex_lock(mutex);
     if (n->store)
-        print(n, kl_store_stats(n->store), out);
-    else
-        r = KL_ECLOSED;
+        return 0;
     kl_os_mutex_unlock(mutex);
-    return r ? r : out->error;
+    return KL_ECLOSED;
+}
+
+static void stats_leave(const struct kl_runtime_node *n)
+{
+    kl_os_mutex_unlock((struct kl_os_mutex *)&n->mutex);
+}
+
+typedef void stats_print_fn(const struct kl_runtime_node *n,
+                            const struct kl_store_stats *s,
+                            struct kl_base_buf *out);
+
+static int stats_print(const struct kl_runtime_node *n, stats_print_fn *print,
+                       struct kl_base_buf *out)
+{
+    int r = stats_enter(n);
+
+    if (r)
+        return r;
+    print(n, kl_store_stats(n->store), out);
+    stats_leave(n);
+    return out->error;
+}
+
+int kl_runtime_verdict(const struct kl_runtime_node *n, int *verdict_out)
+{
+    int r = stats_enter(n);
+
+    if (r)
+        return r;
+    *verdict_out = (int)kl_base_stat_get(&kl_store_stats(n->store)->verdict);
+    stats_leave(n);
+    return 0;
 }
 
 int kl_runtime_stats_json(const struct kl_runtime_node *n,

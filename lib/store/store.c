@@ -177,6 +177,7 @@ static void store_update_gauges(struct kl_store *s)
     for (uint32_t i = 0; i < s->wal.file_count; i++)
         used += s->wal.last_sequence[i] >= oldest ? s->wal.file_size : 0;
     kl_base_stat_set(&s->stats.ring_used, used);
+    kl_base_stat_set(&s->stats.verdict, (uint64_t)kl_store_verdict(s));
     kl_base_stat_set(&s->stats.pending_bytes, s->pending_bytes);
     kl_base_stat_set(&s->stats.cache_bytes, s->cache_bytes);
 }

@@ -286,6 +286,7 @@ struct kl_store_stats
     kl_base_stat logs;          /* gauge */
     kl_base_stat disk_bytes;    /* gauge: ring, slots, loaded segments */
     kl_base_stat failed;        /* gauge: 1 when the store has failed */
+    kl_base_stat verdict;       /* gauge: enum kl_store_verdict */
     kl_base_stat damages;       /* ranges found damaged or missing */
     kl_base_stat lost_groups;   /* WAL groups that open could not read */
     kl_base_stat rebuilds;      /* manifests made again from segments */

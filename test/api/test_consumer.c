@@ -37,6 +37,7 @@ static int64_t next_offset(kl_consumer *c)
     ck_assert_int_eq(kl_event_next(e, &r), KL_OK);
     offset = kl_record_offset(r);
     ck_assert_int_eq(offset, kl_event_offset(e));
+    ck_assert_int_gt(kl_event_next_offset(e), offset);
     kl_event_free(e);
     return offset;
 }
@@ -108,6 +109,7 @@ START_TEST(poll_follows_the_end)
     e = help_poll(c);
     ck_assert_int_eq(kl_event_type(e), KL_EVENT_END);
     ck_assert_int_eq(kl_event_offset(e), 10);
+    ck_assert_int_eq(kl_event_next_offset(e), 10);
     kl_event_free(e);
     /* Told once. */
     ck_assert_int_eq(kl_consumer_poll(c, 1, &e), KL_OK);

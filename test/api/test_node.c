@@ -42,7 +42,7 @@ START_TEST(misuse_of_null)
     ck_assert_int_eq(kl_node_open(NULL, f.dir, 0), KL_EINVAL);
     ck_assert_int_eq(kl_node_open(f.node, NULL, 0), KL_EINVAL);
     ck_assert_int_eq(kl_node_open(f.node, "", 0), KL_EINVAL);
-    ck_assert_int_eq(kl_node_open(f.node, f.dir, 2), KL_EINVAL);
+    ck_assert_int_eq(kl_node_open(f.node, f.dir, 4), KL_EINVAL);
     ck_assert_int_eq(kl_node_start(NULL), KL_EINVAL);
     ck_assert_int_eq(kl_node_poll(NULL, 0), KL_EINVAL);
     ck_assert_int_eq(kl_node_fd(NULL, &fd), KL_EINVAL);
@@ -52,6 +52,8 @@ START_TEST(misuse_of_null)
     ck_assert_int_eq(kl_node_stop(NULL, 0), KL_EINVAL);
     ck_assert_int_eq(kl_node_state(NULL, &fd), KL_EINVAL);
     ck_assert_int_eq(kl_node_state(f.node, NULL), KL_EINVAL);
+    ck_assert_int_eq(kl_node_verdict(NULL, &fd), KL_EINVAL);
+    ck_assert_int_eq(kl_node_verdict(f.node, NULL), KL_EINVAL);
     ck_assert_int_eq(kl_node_id(NULL, &id), KL_EINVAL);
     ck_assert_int_eq(kl_node_id(f.node, NULL), KL_EINVAL);
     ck_assert_int_eq(kl_node_errmsg(NULL, text, 8), KL_EINVAL);
@@ -71,6 +73,7 @@ START_TEST(open_states)
     kl_node *other = NULL;
     char text[256];
     int32_t id = 0;
+    int verdict = -1;
 
     ck_assert_int_eq(state(f.node), KL_NODE_OPEN);
     ck_assert_int_eq(kl_node_id(f.node, &id), 0);
@@ -78,6 +81,9 @@ START_TEST(open_states)
     ck_assert_int_eq(kl_node_open(f.node, f.dir, 0), KL_ESTATE);
     ck_assert_int_eq(kl_node_new(&other, f.config), 0);
     ck_assert_int_eq(kl_node_id(other, &id), KL_ESTATE);
+    ck_assert_int_eq(kl_node_verdict(other, &verdict), KL_ESTATE);
+    ck_assert_int_eq(kl_node_verdict(f.node, &verdict), KL_OK);
+    ck_assert_int_eq(verdict, KL_VERDICT_INTACT);
     ck_assert_int_eq(kl_node_poll(other, 0), KL_ESTATE);
     ck_assert_int_eq(kl_node_start(other), KL_ESTATE);
     ck_assert_int_eq(kl_node_stop(other, 0), KL_ESTATE);

@@ -445,6 +445,7 @@ START_TEST(event_misuse)
     ck_assert_ptr_null(kl_event_topic(NULL));
     ck_assert_int_eq(kl_event_partition(NULL), -1);
     ck_assert_int_eq(kl_event_offset(NULL), -1);
+    ck_assert_int_eq(kl_event_next_offset(NULL), -1);
     ck_assert_int_eq(kl_event_code(NULL), KL_EINVAL);
     ck_assert_int_eq(kl_event_errmsg(NULL, text, sizeof text), KL_EINVAL);
     ck_assert_int_eq(kl_event_high_watermark(NULL), -1);

@@ -51,6 +51,24 @@ START_TEST(want_fetches_ahead)
 }
 END_TEST
 
+/* Behind damage is where the answer says, behind other errors where it was. */
+START_TEST(damage_has_an_end)
+{
+    begin(KL_OFFSET_BEGIN, 5, 100, KL_PUBSUB_RESET_NONE);
+    want_fetch(5);
+    ck_assert_int_eq(kl_pubsub_fetched(&p, KL_ECORRUPT, 20, 5, 100), 0);
+    ck_assert(kl_pubsub_error_due(&p));
+    ck_assert_int_eq(p.position, 5);
+    ck_assert_int_eq(p.behind, 20);
+    kl_pubsub_seek(&p, 20, 0);
+    ck_assert_int_eq(kl_pubsub_want(&p), KL_PUBSUB_WANT_LOOKUP);
+    kl_pubsub_looked_up(&p, KL_OK, 20, 5, 100);
+    want_fetch(20);
+    ck_assert_int_eq(kl_pubsub_fetched(&p, KL_EIO, 0, 5, 100), 0);
+    ck_assert_int_eq(p.behind, 20);
+}
+END_TEST
+
 START_TEST(end_is_told_once_per_arrival)
 {
     begin(KL_OFFSET_END, 0, 10, KL_PUBSUB_RESET_NONE);
@@ -241,6 +259,7 @@ Suite *suite_pubsub_position(void)
     tcase_add_test(tc, fetched_out_of_range_gives_out_what_is_ready);
     tcase_add_test(tc, fetched_error_stops_after_what_is_ready);
     tcase_add_test(tc, seek_makes_answers_stale);
+    tcase_add_test(tc, damage_has_an_end);
     tcase_add_test(tc, pause_holds_back);
     tcase_add_test(tc, fetched_canceled_is_asked_again);
     tcase_add_test(tc, looked_up_error_stops);

@@ -1,0 +1,131 @@
+/*
+ * kraftlog(1) on a folder with damaged records: what is lost is named, the rest
+ * is served, and nothing goes on as if nothing had happened.
+ */
+#include "cli.h"
+
+#include <check.h>
+#include <glob.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+Suite *suite_process_damage(void);
+
+enum { FAILED = 1 };
+
+/* The largest file of a pattern in the folder; its bytes are the caller's. */
+static uint8_t *load(const char *pattern, char *path, size_t *size_out)
+{
+    char text[512];
+    glob_t found;
+    uint8_t *data = NULL;
+
+    snprintf(text, sizeof text, "%s/%s", cli_dir(), pattern);
+    ck_assert_int_eq(glob(text, 0, NULL, &found), 0);
+    *size_out = 0;
+    for (size_t i = 0; i < found.gl_pathc; i++) {
+        FILE *file = fopen(found.gl_pathv[i], "rb");
+        size_t size;
+
+        ck_assert_ptr_nonnull(file);
+        fseek(file, 0, SEEK_END);
+        size = (size_t)ftell(file);
+        rewind(file);
+        if (size > *size_out) {
+            free(data);
+            data = malloc(size);
+            ck_assert_ptr_nonnull(data);
+            ck_assert_uint_eq(fread(data, 1, size, file), size);
+            *size_out = size;
+            snprintf(path, 512, "%s", found.gl_pathv[i]);
+        }
+        fclose(file);
+    }
+    globfree(&found);
+    return data;
+}
+
+/* Flips a bit in the first place where the text is in such a file. */
+static void spoil(const char *pattern, const char *text)
+{
+    char path[512];
+    size_t size, at = 0;
+    uint8_t *data = load(pattern, path, &size);
+    FILE *file = fopen(path, "r+b");
+
+    ck_assert_ptr_nonnull(file);
+    while (at + strlen(text) <= size && memcmp(data + at, text, strlen(text)))
+        at++;
+    ck_assert_uint_le(at + strlen(text), size);
+    data[at] ^= 1;
+    fseek(file, (long)at, SEEK_SET);
+    ck_assert_uint_eq(fwrite(data + at, 1, 1, file), 1);
+    ck_assert_int_eq(fclose(file), 0);
+    free(data);
+}
+
+/* Three batches in one segment, the second with damaged records. */
+static void three_batches(void)
+{
+    CLI("topic", "create", "t");
+    cli_succeeded();
+    CLI_TEXT("one\ntwo\n", "produce", "t");
+    cli_succeeded();
+    CLI_TEXT("three\n", "produce", "t");
+    cli_succeeded();
+    CLI_TEXT("six\n", "produce", "t");
+    cli_succeeded();
+    spoil("logs/*/*.seg", "three");
+}
+
+START_TEST(damaged_records_are_named)
+{
+    three_batches();
+    CLI("consume", "t", "-e");
+    cli_failed(FAILED, "t-0, offsets 2 to 2 are damaged");
+    ck_assert_str_eq(cli_result()->out, "one\ntwo\n");
+    CLI("consume", "t", "-e", "-o", "3");
+    cli_printed("six\n");
+}
+END_TEST
+
+START_TEST(damaged_records_are_skipped_on_demand)
+{
+    three_batches();
+    CLI("consume", "t", "-e", "-S");
+    cli_failed(FAILED, "offsets 2 to 2 are damaged: skipped");
+    ck_assert_str_eq(cli_result()->out, "one\ntwo\nsix\n");
+    /* The partition goes on. */
+    CLI_TEXT("seven\n", "produce", "t");
+    cli_succeeded();
+    CLI("consume", "t", "-e", "-o", "3");
+    cli_printed("six\nseven\n");
+}
+END_TEST
+
+START_TEST(loss_that_is_none_is_accepted)
+{
+    CLI("accept-loss");
+    cli_failed(FAILED, "no log in this folder");
+    CLI("topic", "create", "t");
+    cli_succeeded();
+    CLI("accept-loss", "x");
+    cli_failed(2, "operands");
+    CLI("accept-loss");
+    cli_printed("nothing is lost\n");
+}
+END_TEST
+
+Suite *suite_process_damage(void)
+{
+    Suite *s = suite_create("process_damage");
+    TCase *t = tcase_create("damage");
+
+    tcase_add_checked_fixture(t, cli_setup, cli_teardown);
+    tcase_add_test(t, damaged_records_are_named);
+    tcase_add_test(t, damaged_records_are_skipped_on_demand);
+    tcase_add_test(t, loss_that_is_none_is_accepted);
+    suite_add_tcase(s, t);
+    return s;
+}
