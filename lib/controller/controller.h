@@ -517,7 +517,10 @@ int kl_controller_encode(const struct kl_controller *c,
                          struct kl_controller_records *out);
 
 /* The name of a broken invariant of the image, or NULL; for simulation and
- * tests, linear in the size of the image. */
+ * tests, linear in the size of the image. It holds behind every record. */
 const char *kl_controller_invariant(const struct kl_controller *c);
+/* The same for the rules that bind partitions to brokers and configuration (D2,
+ * D3): they hold behind every batch that commands made. */
+const char *kl_controller_rule_broken(const struct kl_controller *c);
 
 #endif

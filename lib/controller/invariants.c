@@ -1,31 +1,9 @@
 /*
- * What always holds between two batches.
+ * What holds of any image, and what holds of those that commands make.
  */
 #include "controller/state.h"
 
 #include <string.h>
-
-/* What binds a partition to the rest of the image. */
-static const char *invariants_partition(const struct kl_controller *c,
-                                        const struct kl_controller_topic *t,
-                                        const struct kl_controller_partition *p)
-{
-    size_t count;
-    const int32_t *isr =
-        kl_controller_partition_list(p, KL_CONTROLLER_ISR, &count);
-
-    for (size_t i = 0; i < count; i++) {
-        const struct kl_controller_broker *b =
-            kl_controller_broker_find(c, isr[i]);
-
-        if (b && !kl_controller_broker_is_active(b))
-            return "an ISR has only active brokers (D2)";
-    }
-    if ((int32_t)count >= kl_controller_partition_min_isr(t, p) &&
-        p->counts[KL_CONTROLLER_ELR])
-        return "an ISR of min or more leaves no ELR (D3)";
-    return NULL;
-}
 
 static const char *invariants_brokers(const struct kl_controller *c)
 {
@@ -51,8 +29,6 @@ static const char *invariants_topic(const struct kl_controller *c,
         return "every topic is found by its id";
     for (int32_t i = 0; i < t->partition_count; i++) {
         broken = kl_controller_partition_check(t->partitions[i]);
-        if (!broken)
-            broken = invariants_partition(c, t, t->partitions[i]);
         if (broken)
             return broken;
     }
@@ -83,5 +59,43 @@ const char *kl_controller_invariant(const struct kl_controller *c)
     }
     if (partitions != c->partition_count)
         return "the partition count is the sum over the topics";
+    return NULL;
+}
+
+/* ---- between two batches ----------------------------------------------- */
+
+static const char *invariants_rules(const struct kl_controller *c,
+                                    const struct kl_controller_topic *t,
+                                    const struct kl_controller_partition *p)
+{
+    size_t count;
+    const int32_t *isr =
+        kl_controller_partition_list(p, KL_CONTROLLER_ISR, &count);
+
+    for (size_t i = 0; i < count; i++) {
+        const struct kl_controller_broker *b =
+            kl_controller_broker_find(c, isr[i]);
+
+        if (b && !kl_controller_broker_is_active(b))
+            return "an ISR has only active brokers (D2)";
+    }
+    if ((int32_t)count >= kl_controller_partition_min_isr(t, p) &&
+        p->counts[KL_CONTROLLER_ELR])
+        return "an ISR of min or more leaves no ELR (D3)";
+    return NULL;
+}
+
+const char *kl_controller_rule_broken(const struct kl_controller *c)
+{
+    for (size_t i = 0; i < c->topic_count; i++) {
+        const struct kl_controller_topic *t = c->topics[i];
+
+        for (int32_t j = 0; j < t->partition_count; j++) {
+            const char *broken = invariants_rules(c, t, t->partitions[j]);
+
+            if (broken)
+                return broken;
+        }
+    }
     return NULL;
 }

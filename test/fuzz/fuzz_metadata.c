@@ -125,6 +125,46 @@ static void metadata_commit(struct kl_controller *c,
     }
 }
 
+/* Two brokers come, one of them goes. */
+static void metadata_brokers(struct kl_controller *c,
+                             struct kl_controller_records *records,
+                             struct kl_base_buf *input)
+{
+    static const char *const endpoints[] = {"a:1", "b:2"};
+    struct kl_controller_registration r = {.previous_epoch = -1,
+                                           .metadata_leo = 9,
+                                           .rack = "r",
+                                           .endpoints = endpoints,
+                                           .endpoint_count = 2,
+                                           .feature_max = 9};
+    struct kl_controller_heartbeat beat = {.metadata_offset = 99};
+    struct kl_controller_heartbeat_reply reply;
+    int64_t offset = 50, first;
+    int more;
+
+    kl_controller_activate(c, 0);
+    for (int32_t id = 1; id <= 2; id++, offset++) {
+        beat.broker_id = r.broker_id = id;
+        r.incarnation_id.bytes[0] = r.directory_id.bytes[0] = (uint8_t)id;
+        FUZZ_CHECK(kl_controller_register_broker(c, &r, offset, 0, records,
+                                                 &beat.broker_epoch, &more,
+                                                 NULL) == 0);
+        metadata_commit(c, records, input);
+        FUZZ_CHECK(kl_controller_heartbeat(c, &beat, offset, 0, records, &reply,
+                                           &more, NULL) == 0);
+        metadata_commit(c, records, input);
+    }
+    FUZZ_CHECK(kl_controller_allocate_producer_ids(c, 2, beat.broker_epoch,
+                                                   records, &first, NULL) == 0);
+    metadata_commit(c, records, input);
+    kl_controller_contact_lost(c, 2, beat.broker_epoch);
+    FUZZ_CHECK(kl_controller_tick(c, 0, records, NULL) == 0);
+    metadata_commit(c, records, input);
+    FUZZ_CHECK(kl_controller_unregister_broker(c, 2, records, &more, NULL) ==
+               0);
+    metadata_commit(c, records, input);
+}
+
 static void metadata_seeds(struct fuzz_seeds *seeds)
 {
     static const struct kl_controller_config configs[] = {{"flush", "commit"},
@@ -154,6 +194,8 @@ static void metadata_seeds(struct fuzz_seeds *seeds)
     seeds->emit(seeds, input.data, input.size);
     FUZZ_CHECK(kl_controller_delete_topic(c, "a", &records, &error) == 0);
     metadata_commit(c, &records, &input);
+    seeds->emit(seeds, input.data, input.size);
+    metadata_brokers(c, &records, &input);
     seeds->emit(seeds, input.data, input.size);
     kl_base_buf_deinit(&input);
     kl_controller_records_deinit(&records);

@@ -78,6 +78,7 @@ void controller_fixture_replay(struct kl_controller *c,
         ck_assert_msg(kl_controller_apply(c, data, size, &e) == 0, "%s",
                       e.text);
     ck_assert_ptr_null(kl_controller_invariant(c));
+    ck_assert_ptr_null(kl_controller_rule_broken(c));
 }
 
 void controller_fixture_commit(struct controller_fixture *f)
