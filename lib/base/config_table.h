@@ -21,6 +21,14 @@ X(RETENTION_CHECK_MS, "log.retention.check.interval.ms", NODE, MS, "30000",    \
   100, 86400000, "",                                                           \
   "How often it is looked for segments that retention.ms or retention.bytes "  \
   "let go.")                                                                   \
+X(SCRUB_BYTES_PER_SECOND, "scrub.bytes.per.second", NODE, SIZE, "1048576",     \
+  0, 1099511627776, "",                                                        \
+  "How fast all that is stored is verified in the background, so that damage " \
+  "is known while there is another copy. 0 is not at all.")                    \
+X(SCRUB_INTERVAL_MS, "scrub.interval.ms", NODE, MS, "604800000",               \
+  1000, 31536000000, "",                                                       \
+  "Time from the start of one such verification to the next. The first "       \
+  "begins a minute after the node is opened.")                                 \
 X(STORE_PENDING_BYTES, "store.pending.bytes", NODE, SIZE, "8388608",           \
   65536, 68719476736, "",                                                      \
   "Memory for batches that are not yet in their segments. Beyond it appends "  \

@@ -223,6 +223,10 @@ static int node_store_config(struct kl_runtime_node *n, const char *dir,
     /* The host wants descriptors, too. */
     if (out->file_max > kl_os_limit_files() / 2)
         out->file_max = kl_os_limit_files() / 2;
+    out->scrub_bytes_per_second = (uint64_t)kl_base_config_value(
+        c, KL_BASE_CONFIG_SCRUB_BYTES_PER_SECOND);
+    out->scrub_interval_ms =
+        kl_base_config_value(c, KL_BASE_CONFIG_SCRUB_INTERVAL_MS);
     out->retention_check_ms =
         kl_base_config_value(c, KL_BASE_CONFIG_RETENTION_CHECK_MS);
     if (out->ring_bytes && out->ring_bytes < NODE_WAL_MIN)

@@ -53,6 +53,9 @@ static const struct stats_row stats_store[] = {
     STORE_ROW(damages, STATS_COUNTER, "Ranges found damaged or missing."),
     STORE_ROW(lost_groups, STATS_COUNTER,
               "Groups of the WAL that could not be read when it was opened."),
+    STORE_ROW(scrub_bytes, STATS_COUNTER, "Bytes verified in the background."),
+    STORE_ROW(scrub_passes, STATS_COUNTER,
+              "Times that everything was verified in the background."),
     STORE_ROW(rebuilds, STATS_COUNTER, "Manifests made again from segments."),
     STORE_ROW(failed, STATS_GAUGE, "1 when the store has failed."),
 };

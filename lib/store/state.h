@@ -231,6 +231,7 @@ struct kl_store_flush_job
 
 struct kl_store_write;      /* write.h */
 struct kl_store_checkpoint; /* checkpoint.h */
+struct kl_store_scrub;      /* scrub.c */
 
 struct kl_store
 {
@@ -258,6 +259,7 @@ struct kl_store
     int64_t write_due_ns;      /* when it is worth a job, at the latest */
     struct kl_store_write *write;
     struct kl_store_checkpoint *checkpoint;
+    struct kl_store_scrub *scrub;
     struct kl_store_tidy tidy;
     struct kl_store_flush_job flush;
     struct kl_base_list flushes; /* interval logs with unsynced bytes */
@@ -490,6 +492,16 @@ int kl_store_retain_drop(struct kl_store_log *log);
 
 /* The files of a log have been loaded (code 0) or not. */
 void kl_store_read_loaded(struct kl_store_log *log, int code);
+
+/* ---- scrub.c ------------------------------------------------------------- */
+
+int kl_store_scrub_init(struct kl_store *s);
+/* No job is under way. */
+void kl_store_scrub_deinit(struct kl_store *s);
+/* The first pass, some time from now. */
+void kl_store_scrub_start(struct kl_store *s);
+void kl_store_scrub_turn(struct kl_store *s);
+int64_t kl_store_scrub_deadline(const struct kl_store *s);
 
 /* ---- damage.c ---------------------------------------------------------- */
 

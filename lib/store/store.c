@@ -54,6 +54,8 @@ int kl_store_new(struct kl_store **out, const struct kl_base_alloc *alloc,
         rc = kl_store_write_init(s);
     if (rc == 0)
         rc = kl_store_checkpoint_init(s);
+    if (rc == 0)
+        rc = kl_store_scrub_init(s);
     if (rc) {
         kl_store_free(s);
         return rc;
@@ -98,6 +100,7 @@ void kl_store_free(struct kl_store *s)
     /* Jobs that wait to be tried again hold logs and files. */
     kl_store_write_deinit(s);
     kl_store_checkpoint_deinit(s);
+    kl_store_scrub_deinit(s);
     store_free_logs(s);
     kl_store_tidy_deinit(s);
     kl_store_flush_deinit(s);
@@ -212,6 +215,7 @@ void kl_store_turn(struct kl_store *s, int64_t now_ns, int64_t wall_ms)
     if (!s->opened)
         return;
     kl_store_retain_turn(s);
+    kl_store_scrub_turn(s);
     store_advance(s);
     if (s->stopping && !s->stopped && store_is_quiet(s))
         s->stopped = (uint8_t)kl_store_checkpoint_stop(s);
@@ -233,6 +237,8 @@ int64_t kl_store_deadline(const struct kl_store *s)
         at = kl_store_checkpoint_deadline(s);
     if (kl_store_tidy_deadline(s) < at)
         at = kl_store_tidy_deadline(s);
+    if (!s->stopping && kl_store_scrub_deadline(s) < at)
+        at = kl_store_scrub_deadline(s);
     return at;
 }
 
@@ -348,6 +354,7 @@ out:
     if (rc == 0) {
         s->opened = 1;
         s->retention_due_ns = now_ns;
+        kl_store_scrub_start(s);
     }
     return rc;
 }

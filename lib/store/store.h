@@ -46,7 +46,9 @@ struct kl_store_config
     uint64_t cache_bytes_max;   /* written chunks kept for tailing readers */
     uint32_t file_max;          /* open segment files */
     int64_t retention_check_ms; /* between two looks at retention */
-    uint64_t seed;              /* random: salts, temporary choices */
+    uint64_t scrub_bytes_per_second; /* 0 = no scrub */
+    int64_t scrub_interval_ms;       /* from the start of a pass to the next */
+    uint64_t seed;                   /* random: salts, temporary choices */
     struct kl_store_identity format; /* written when the store is made */
 };
 
@@ -289,6 +291,8 @@ struct kl_store_stats
     kl_base_stat verdict;       /* gauge: enum kl_store_verdict */
     kl_base_stat damages;       /* ranges found damaged or missing */
     kl_base_stat lost_groups;   /* WAL groups that open could not read */
+    kl_base_stat scrub_bytes;   /* read by the scrub */
+    kl_base_stat scrub_passes;  /* times that it has seen everything */
     kl_base_stat rebuilds;      /* manifests made again from segments */
     struct kl_base_histogram group_bytes; /* per group */
     struct kl_base_histogram sync_us;     /* WAL write + sync, microseconds */
