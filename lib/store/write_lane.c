@@ -28,6 +28,19 @@ static int lane_open(struct kl_store_write *w, struct kl_store_step *step,
     return rc ? lane_fail(w, rc, "cannot open") : 0;
 }
 
+/* A leftover of a lost life would shine through what is written over it: the
+ * new file is another one. */
+static int lane_remove(struct kl_store_write *w, struct kl_store_step *step,
+                       const char *suffix)
+{
+    struct kl_os_vfs *vfs = w->store->vfs;
+    int rc;
+
+    kl_store_path_segment(step->log, step->seg->info.base, suffix, w->path);
+    rc = vfs->ops->unlink(vfs, w->path);
+    return rc && rc != KL_ENOENT ? lane_fail(w, rc, "cannot remove") : 0;
+}
+
 static int lane_create(struct kl_store_write *w, struct kl_store_step *step)
 {
     struct kl_os_vfs *vfs = w->store->vfs;
@@ -41,13 +54,12 @@ static int lane_create(struct kl_store_write *w, struct kl_store_step *step)
     rc = vfs->ops->mkdir(vfs, w->path);
     if (rc && rc != KL_EEXIST)
         return lane_fail(w, rc, "cannot create folder");
-    /* A leftover index of another life would point into the new segment. */
-    kl_store_path_segment(step->log, step->seg->info.base, "idx", w->path);
-    rc = vfs->ops->unlink(vfs, w->path);
-    if (rc && rc != KL_ENOENT)
-        return lane_fail(w, rc, "cannot remove");
-    rc = lane_open(w, step, "seg", KL_OS_CREATE | KL_OS_TRUNCATE,
-                   &step->seg->writer);
+    rc = lane_remove(w, step, "idx");
+    if (rc == 0 && !step->seg->writer)
+        rc = lane_remove(w, step, "seg");
+    if (rc == 0)
+        rc = lane_open(w, step, "seg", KL_OS_CREATE | KL_OS_TRUNCATE,
+                       &step->seg->writer);
     if (rc)
         return rc;
     kl_store_segment_header_encode(step->block, &h);

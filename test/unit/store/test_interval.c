@@ -96,6 +96,37 @@ START_TEST(segments_are_in_the_manifest_from_the_start)
 }
 END_TEST
 
+/* A segment that an opening has found in no manifest stays behind; what comes
+ * in its place is another file, through which its frames cannot shine. */
+START_TEST(leftover_segment_is_not_written_over)
+{
+    struct kl_os_vfs *vfs = fx.memory;
+    struct kl_os_file *leftover;
+    struct kl_os_iovec part = {"left over", 10};
+    char path[KL_STORE_PATH_MAX], bytes[10];
+    size_t got;
+
+    kl_store_path_log(subject, path);
+    ck_assert_int_eq(vfs->ops->mkdir(vfs, path), 0);
+    segment_path(0, path);
+    ck_assert_int_eq(
+        vfs->ops->open(vfs, path, KL_OS_WRITE | KL_OS_CREATE, &leftover), 0);
+    ck_assert_int_eq(vfs->ops->write(leftover, &part, 1, KL_STORE_BLOCK, NULL),
+                     0);
+    store_fixture_fill(&fx, subject, 3, 700, 1);
+    store_fixture_settle(&fx);
+    ck_assert_int_eq(
+        vfs->ops->read(leftover, bytes, sizeof bytes, KL_STORE_BLOCK, &got), 0);
+    ck_assert_uint_eq(got, sizeof bytes);
+    ck_assert_str_eq(bytes, "left over");
+    vfs->ops->close(leftover);
+    store_fixture_expect(&fx, subject, 0, 3, 700, 1);
+    store_fixture_crash(&fx);
+    reopen();
+    store_fixture_expect(&fx, subject, 0, 3, 700, 1);
+}
+END_TEST
+
 /* ---- syncing
  * ----------------------------------------------------------------- */
 
@@ -462,6 +493,7 @@ Suite *suite_store_interval(void)
     tcase_add_checked_fixture(t, setup, teardown);
     tcase_add_test(t, appends_are_acknowledged_without_the_wal);
     tcase_add_test(t, segments_are_in_the_manifest_from_the_start);
+    tcase_add_test(t, leftover_segment_is_not_written_over);
     tcase_add_test(t, flush_by_time);
     tcase_add_test(t, flush_by_bytes);
     tcase_add_test(t, sealing_syncs);
