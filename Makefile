@@ -382,6 +382,18 @@ demo: ## a real input, kill -9 in the middle, every acknowledged line proved
 	@$(MAKE) all
 	@KL_PROGRAM=$(abspath $(BUILD))/kraftlog sh examples/demo.sh
 
+# Without a seed of its own a run has one that nobody has tried.
+SWEEP_IMAGES ?= 2000000
+SWEEP_JOBS ?= $(shell nproc 2>/dev/null || echo 1)
+SWEEP_SEED ?= $(shell date +%s)
+.PHONY: sweep
+sweep: ## cut the power everywhere (SWEEP_IMAGES=n SWEEP_SEED=n SWEEP_JOBS=n)
+sweep: $(BUILD)/test/fault
+	@echo "sweep: SWEEP_SEED=$(SWEEP_SEED) SWEEP_JOBS=$(SWEEP_JOBS)"
+	@$(TEST_ENV) CK_RUN_SUITE=fault_sweep KL_SWEEP_IMAGES=$(SWEEP_IMAGES) \
+	    KL_SWEEP_SEED=$(SWEEP_SEED) KL_SWEEP_JOBS=$(SWEEP_JOBS) \
+	    KL_SWEEP_ONLY="$(SWEEP_ONLY)" $<
+
 .PHONY: coverage
 coverage: ## line coverage of the unit tests by file, batch and store
 ifneq ($(VARIANT),cov)

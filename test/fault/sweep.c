@@ -70,13 +70,27 @@ static void sweep_watch(struct sweep *s)
 {
     s->disk->hook = sweep_hook;
     s->disk->hook_user = s;
-    s->disk->lie_call = s->scenario->lie_call;
-    s->disk->lie_part = s->scenario->lie_part;
+    sweep_lie(s, s->disk, 0);
+}
+
+void sweep_lie(const struct sweep *s, struct sim_disk *disk, int is_image)
+{
+    const struct sweep_scenario *scenario = s->scenario;
+
+    if (scenario->lie_after_crash != is_image)
+        return;
+    disk->lie_call = scenario->lie_call;
+    disk->lie_part = scenario->lie_part;
+    disk->lie_until = scenario->lie_until;
 }
 
 static void sweep_turned(struct work *w, const char *what)
 {
-    sweep_point((struct sweep *)w, SIM_CALLS, SIM_AFTER, what);
+    struct sweep *s = (struct sweep *)w;
+
+    if (s->scenario->spoil && w->f.store)
+        s->scenario->spoil(w);
+    sweep_point(s, SIM_CALLS, SIM_AFTER, what);
 }
 
 static void sweep_once(struct sweep *s)
@@ -124,9 +138,10 @@ void sweep_run(struct sweep *s, const struct sweep_scenario *scenario)
 
 void sweep_print(const struct sweep *s)
 {
-    printf("sweep: %-17s %4zu cut points, every %3zu: %7llu images, %llu of "
-           "them after a second crash\n",
-           s->scenario->work.name, s->points, s->stride,
-           (unsigned long long)s->images, (unsigned long long)s->deep);
+    printf("sweep: %-17s seed %llu, %4zu points, every %3zu: %6llu images, "
+           "%llu of them after a second crash\n",
+           s->scenario->work.name, (unsigned long long)s->scenario->seed,
+           s->points, s->stride, (unsigned long long)s->images,
+           (unsigned long long)s->deep);
     fflush(stdout);
 }

@@ -22,6 +22,9 @@ struct sweep_scenario
     /* A planted bug, see sim_disk.h. */
     enum sim_call lie_call;
     const char *lie_part;
+    const char *lie_until;
+    int lie_after_crash; /* to what opens images, not to the scenario */
+    void (*spoil)(struct work *w); /* or one of the store's: after each turn */
 };
 
 struct sweep
@@ -51,6 +54,9 @@ struct sweep
 void sweep_run(struct sweep *s, const struct sweep_scenario *scenario);
 /* A line about it. */
 void sweep_print(const struct sweep *s);
+
+/* The planted bug, but that of the scenario alone or of images alone. */
+void sweep_lie(const struct sweep *s, struct sim_disk *disk, int is_image);
 
 /* ---- images -------------------------------------------------------------- */
 

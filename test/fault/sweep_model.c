@@ -21,6 +21,7 @@ struct model_frame
 struct model_content
 {
     int exists;
+    enum kl_store_flush flush;
     int64_t start;
     int64_t leo;
     struct model_frame frames[MODEL_FRAMES];
@@ -57,6 +58,7 @@ struct model_change *model_add(struct model *m, struct model_log *log,
     need(log->count < MODEL_CHANGES);
     memset(c, 0, sizeof *c);
     c->type = type;
+    c->flush = log->flush;
     c->sequence = ++m->sequence;
     c->offset = offset;
     if (log->handle)
@@ -118,6 +120,7 @@ static void content_append(struct model_content *c,
 static void content_apply(struct model_content *c,
                           const struct model_change *change)
 {
+    c->flush = change->flush;
     switch (change->type) {
     case MODEL_CREATE:
     case MODEL_DELETE:
@@ -222,6 +225,7 @@ static int seen_log(struct model_log *log, struct store_fixture *f,
         return 1;
     kl_store_log_view(log->handle, &view);
     c->exists = 1;
+    c->flush = view.flush;
     c->start = view.start;
     c->leo = view.leo;
     for (uint32_t i = 0; i < view.epochs->count && i < 64; i++)
@@ -303,7 +307,9 @@ static int content_fits(const struct model_log *log, int at,
         return 0;
     if (!c->exists)
         return 1;
-    if (log->flush == KL_STORE_FLUSH_COMMIT)
+    if (c->flush != seen->flush)
+        return 0;
+    if (c->flush == KL_STORE_FLUSH_COMMIT)
         return c->start == seen->start && c->leo == seen->leo &&
                frames_fit(c, seen) && epochs_fit(c, seen);
     return (c->start == seen->start || start_is_ahead(log, at, seen->start)) &&
@@ -318,7 +324,7 @@ static int model_durable(const struct model *m, const struct model_log *log)
 
     for (int i = 0; i < log->count; i++)
         if (log->changes[i].sequence <= m->durable &&
-            (log->flush == KL_STORE_FLUSH_COMMIT ||
+            (log->changes[i].flush == KL_STORE_FLUSH_COMMIT ||
              log->changes[i].type != MODEL_APPEND))
             durable = i + 1;
     return durable;
@@ -331,6 +337,7 @@ static int model_check_log(struct model *m, struct model_log *log,
     static struct model_content seen, c;
     int64_t least = was_killed ? log->written : log->synced;
     int durable = model_durable(m, log);
+    enum kl_store_flush flush = log->flush;
 
     if (!seen_log(log, f, &seen, why, why_size))
         return 0;
@@ -339,11 +346,14 @@ static int model_check_log(struct model *m, struct model_log *log,
     for (int i = 0; i <= log->count; i++) {
         if (i > 0)
             content_apply(&c, &log->changes[i - 1]);
-        if (i >= durable && content_fits(log, i, &c, &seen, least))
+        if (i >= durable && content_fits(log, i, &c, &seen, least)) {
             log->matched = i;
+            flush = c.flush;
+        }
     }
     log->seen_leo = seen.leo;
     log->seen_start = seen.start;
+    log->flush = flush;
     if (log->matched >= 0)
         return 1;
     snprintf(why, why_size,

@@ -22,8 +22,9 @@ enum model_type {
 struct model_change
 {
     enum model_type type;
-    uint64_t sequence; /* over all logs: the order in the WAL */
-    int64_t offset;    /* APPEND: the end */
+    enum kl_store_flush flush; /* of the life that it belongs to */
+    uint64_t sequence;         /* over all logs: the order in the WAL */
+    int64_t offset;            /* APPEND: the end */
     int32_t epoch;
     uint32_t truncation; /* the log's count after it */
     uint64_t hash;       /* of an APPEND's records */
@@ -32,7 +33,7 @@ struct model_change
 struct model_log
 {
     struct kl_store_id id;
-    enum kl_store_flush flush;
+    enum kl_store_flush flush;    /* of its last life */
     struct kl_store_log *handle;  /* NULL = none, or the store is closed */
     struct model_change *changes; /* room for MODEL_CHANGES */
     int count;

@@ -362,14 +362,17 @@ static int grown_bytes(enum sim_profile profile, int has_garbage, char want)
 START_TEST(a_file_grows_with_its_bytes_or_not)
 {
     make("f", 'x', 0);
-    make("other", 'o', SIM_BLOCK);
+    make("beside", 'o', SIM_BLOCK);
+    need_ok(ops->mkdir(&disk->base, "d"));
+    make("d/other", 'p', SIM_BLOCK);
     sim_disk_settle(disk);
     make("f", 'a', SIM_SECTOR);
     ck_assert_int_gt(grown_bytes(SIM_ADVERSARY, 0, 0), 0);
     ck_assert_int_eq(grown_bytes(SIM_ADVERSARY, 0, '?'), 0);
     ck_assert_int_gt(grown_bytes(SIM_ADVERSARY, 1, '?'), 0);
     ck_assert_int_gt(grown_bytes(SIM_EXT4_WRITEBACK, 0, '?'), 0);
-    ck_assert_int_gt(grown_bytes(SIM_EXT4_WRITEBACK, 0, 'o'), 0);
+    ck_assert_int_gt(grown_bytes(SIM_EXT4_WRITEBACK, 0, 'p'), 0);
+    ck_assert_int_lt(grown_bytes(SIM_EXT4_WRITEBACK, 0, 'o'), 4);
     for (int i = 0; i < 3; i++) {
         static const enum sim_profile with[] = {SIM_EXT4_ORDERED, SIM_XFS,
                                                 SIM_BTRFS};
@@ -396,6 +399,32 @@ static int torn_blocks(enum sim_profile profile)
     }
     return torn;
 }
+
+/* A kill alone loses nothing; its sectors were written in any order. */
+START_TEST(a_kill_keeps_everything)
+{
+    struct kl_os_file *file;
+    struct sim_disk *d;
+
+    make("f", 'a', SIM_BLOCK);
+    sim_disk_settle(disk);
+    make("f", 'b', SIM_BLOCK);
+    make("f", 'c', SIM_SECTOR);
+    file = open_file(disk, "f");
+    put(file, 'd', SIM_BLOCK, SIM_BLOCK);
+    put(file, 'e', SIM_SECTOR, SIM_BLOCK);
+    need_ok(ops->truncate(file, SIM_BLOCK + 700));
+    need_ok(ops->close(file));
+    make("g", 'f', 10);
+    need_ok(ops->rename(&disk->base, "g", "h"));
+    for (int i = 0; i < SIM_PROFILES; i++) {
+        d = crash((enum sim_profile)i, SIM_FATE_KEPT, 0);
+        ck_assert_msg(hash_of(d) == hash_of(disk), "%s",
+                      sim_profile_name((enum sim_profile)i));
+        sim_disk_free(d);
+    }
+}
+END_TEST
 
 START_TEST(blocks_are_torn_or_not)
 {
@@ -539,6 +568,7 @@ Suite *suite_fault_sim_disk(void)
     tcase_add_test(tcase, profiles_restrict_the_adversary);
     tcase_add_test(tcase, journals_keep_names_in_order);
     tcase_add_test(tcase, a_file_grows_with_its_bytes_or_not);
+    tcase_add_test(tcase, a_kill_keeps_everything);
     tcase_add_test(tcase, blocks_are_torn_or_not);
     tcase_add_test(tcase, f2fs_has_files_of_one_moment);
     tcase_add_test(tcase, hook_is_called_inside_a_write);

@@ -8,7 +8,11 @@
 #include "os/clock.h"
 
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #if defined __SANITIZE_ADDRESS__ || defined __SANITIZE_THREAD__
 #define SWEEP_SLOW 1
@@ -28,6 +32,8 @@ struct sweep_total
 {
     uint64_t images;
     uint64_t deep;
+    uint64_t failures;
+    uint64_t runs; /* begun */
     int64_t started_ns;
 };
 
@@ -55,20 +61,97 @@ static void total_end(void)
     munmap(total, sizeof *total);
 }
 
+/* A scenario as it is done with another seed. */
+static void run_scenario(struct sweep *s, int index, uint64_t seed,
+                         uint64_t images_max)
+{
+    static struct sweep_scenario scenario;
+
+    memset(&scenario, 0, sizeof scenario);
+    scenario.work = work_scenarios[index];
+    scenario.work.seed += seed;
+    scenario.seed = seed;
+    scenario.images_max = images_max;
+    sweep_run(s, &scenario);
+    sweep_print(s);
+    __atomic_fetch_add(&total->images, s->images, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&total->deep, s->deep, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&total->failures, s->failures, __ATOMIC_RELAXED);
+}
+
 START_TEST(store_survives_every_cut)
 {
     static struct sweep s;
-    struct sweep_scenario scenario = {
-        .work = work_scenarios[_i], .seed = 42, .images_max = SWEEP_IMAGES};
 
-    sweep_run(&s, &scenario);
-    sweep_print(&s);
-    total->images += s.images;
-    total->deep += s.deep;
+    run_scenario(&s, _i, 0, SWEEP_IMAGES);
     ck_assert_msg(s.failures == 0, "%llu images failed, the first: %s",
                   (unsigned long long)s.failures, s.first);
 }
 END_TEST
+
+/* ---- as long as one likes -------------------------------------------------
+ */
+
+static uint64_t number_of(const char *name, uint64_t otherwise)
+{
+    const char *text = getenv(name);
+
+    return text && *text ? strtoull(text, NULL, 10) : otherwise;
+}
+
+/* All scenarios with one seed, then with the next, until it is enough. */
+static void run_until(uint64_t images)
+{
+    static struct sweep s;
+    const char *only = getenv("KL_SWEEP_ONLY");
+    uint64_t seed = number_of("KL_SWEEP_SEED", 0);
+
+    while (__atomic_load_n(&total->images, __ATOMIC_RELAXED) < images) {
+        uint64_t run = __atomic_fetch_add(&total->runs, 1, __ATOMIC_RELAXED);
+        int index = (int)(run % (uint64_t)work_scenario_count);
+
+        if (only && *only && strcmp(only, work_scenarios[index].name) != 0)
+            continue;
+        run_scenario(&s, index, seed + run / (uint64_t)work_scenario_count, 0);
+        if (s.failures)
+            printf("sweep: %llu images failed, the first: %s\n",
+                   (unsigned long long)s.failures, s.first);
+        fflush(stdout);
+    }
+}
+
+START_TEST(store_survives_for_long)
+{
+    uint64_t jobs = number_of("KL_SWEEP_JOBS", 1);
+    int status, bad = 0;
+
+    for (uint64_t i = 0; i < jobs; i++) {
+        pid_t pid = fork();
+
+        need(pid >= 0);
+        if (pid == 0) {
+            run_until(number_of("KL_SWEEP_IMAGES", 0));
+            _exit(0);
+        }
+    }
+    while (wait(&status) > 0)
+        bad += status != 0;
+    ck_assert_int_eq(bad, 0);
+    ck_assert_uint_eq(total->failures, 0);
+}
+END_TEST
+
+/* ---- what the sweep is for ------------------------------------------------
+ */
+
+/* Files of the ring are used again without asking a slot. */
+static void spoil_ring(struct work *w)
+{
+    struct kl_store_wal *wal = &w->f.store->wal;
+
+    for (uint32_t i = 0; i < wal->file_count; i++)
+        wal->last_sequence[i] = 0;
+}
 
 /* What the sweep is for: each missing sync must be noticed. */
 static const struct sweep_scenario planted[] = {
@@ -78,6 +161,16 @@ static const struct sweep_scenario planted[] = {
     {.work = {.name = "segments not synced", .run = work_lap},
      .lie_call = SIM_SYNC,
      .lie_part = ".seg"},
+    {.work = {.name = "slot before segments", .run = work_lap},
+     .lie_call = SIM_SYNC,
+     .lie_part = ".seg",
+     .lie_until = "checkpoint."},
+    {.work = {.name = "recovery not synced", .run = work_roll},
+     .lie_call = SIM_SYNC,
+     .lie_part = ".seg",
+     .lie_after_crash = 1},
+    {.work = {.name = "ring used too early", .run = work_lap},
+     .spoil = spoil_ring},
     {.work = {.name = "manifests not synced",
               .run = work_retention,
               .retention_bytes = 20000},
@@ -126,11 +219,16 @@ Suite *suite_fault_sweep(void)
     Suite *suite = suite_create("fault_sweep");
     TCase *tcase = tcase_create("sweep"), *bugs = tcase_create("planted");
 
-    tcase_set_timeout(tcase, 120);
     tcase_add_unchecked_fixture(tcase, total_begin, total_end);
+    suite_add_tcase(suite, tcase);
+    if (getenv("KL_SWEEP_IMAGES")) {
+        tcase_set_timeout(tcase, 0);
+        tcase_add_test(tcase, store_survives_for_long);
+        return suite;
+    }
+    tcase_set_timeout(tcase, 120);
     tcase_add_loop_test(tcase, store_survives_every_cut, 0,
                         work_scenario_count);
-    suite_add_tcase(suite, tcase);
     tcase_set_timeout(bugs, 120);
     tcase_add_loop_test(bugs, sweep_finds_a_missing_sync, 0, PLANTED);
     suite_add_tcase(suite, bugs);

@@ -16,6 +16,8 @@ void work_init(struct work *w, const struct work_scenario *scenario)
     kl_base_rng_seed(&w->rng, scenario->seed);
     store_fixture_init(&w->f);
     w->f.config.retention_check_ms = 20;
+    if (scenario->file_max)
+        w->f.config.file_max = scenario->file_max;
     for (int i = 0; i < MODEL_LOGS; i++)
         w->model.logs[i].id = store_fixture_id(i / 2, i);
 }
@@ -236,4 +238,10 @@ void work_delete(struct work *w, int log)
         return;
     m->handle = NULL;
     model_add(&w->model, m, MODEL_DELETE, 0);
+}
+
+void work_checkpoint(struct work *w)
+{
+    if (w->f.store)
+        kl_store_checkpoint_request(w->f.store);
 }

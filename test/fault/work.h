@@ -19,6 +19,7 @@ struct work_scenario
     uint64_t seed;       /* of what it does */
     int64_t flush_bytes; /* of interval logs */
     int64_t retention_bytes;
+    uint32_t file_max; /* 0 = as the fixture has it */
 };
 
 extern const struct work_scenario work_scenarios[];
@@ -27,6 +28,7 @@ void work_append_some(struct work *w);
 void work_lap(struct work *w);
 void work_format(struct work *w);
 void work_retention(struct work *w);
+void work_roll(struct work *w);
 
 struct work
 {
@@ -61,6 +63,8 @@ void work_epoch(struct work *w, int log);
 /* Moves the start up by so many offsets, or as far as it may. */
 void work_start(struct work *w, int log, int64_t by);
 void work_delete(struct work *w, int log);
+/* A checkpoint as soon as possible. */
+void work_checkpoint(struct work *w);
 uint64_t work_random(struct work *w, uint64_t below);
 
 #endif

@@ -162,6 +162,109 @@ static void mixed_step(struct work *w, int log)
         work_delete(w, log);
 }
 
+/* Segments of two or three frames. */
+void work_roll(struct work *w)
+{
+    work_create(w, 0, KL_STORE_FLUSH_COMMIT, 4096);
+    work_create(w, 1, KL_STORE_FLUSH_INTERVAL, 4096);
+    for (int i = 0; i < 50; i++) {
+        work_append(w, i % 2, 1 + (int)work_random(w, 2),
+                    1000 + (uint32_t)work_random(w, 1000));
+        if (i % 12 == 11)
+            work_truncate(w, i / 12 % 2, 3); /* whole segments */
+        work_turn(w, (int)work_random(w, 5));
+    }
+    work_turn(w, 20);
+}
+
+/* One name with life after life, and a neighbour that stays. */
+static void scenario_recreate(struct work *w)
+{
+    work_create(w, 1, KL_STORE_FLUSH_COMMIT, 8192);
+    for (int i = 0; i < 10; i++) {
+        work_create(w, 0,
+                    work_random(w, 3) ? KL_STORE_FLUSH_COMMIT
+                                      : KL_STORE_FLUSH_INTERVAL,
+                    8192);
+        for (int k = (int)work_random(w, 5); k > 0; k--)
+            work_append(w, 0, 1, 900);
+        work_append(w, 1, 1, 300);
+        work_turn(w, (int)work_random(w, 8));
+        if (work_random(w, 2))
+            work_truncate(w, 0, 2);
+        work_delete(w, 0);
+        if (work_random(w, 2))
+            work_turn(w, (int)work_random(w, 6));
+        if (work_random(w, 4) == 0)
+            w->f.now_ns += 300000000; /* two slots: the folder goes */
+    }
+    work_create(w, 0, KL_STORE_FLUSH_COMMIT, 8192);
+    work_append(w, 0, 3, 500);
+    work_turn(w, 20);
+}
+
+/* Starts inside batches and at the very end, and what follows them. */
+static void scenario_delete_before(struct work *w)
+{
+    work_create(w, 0, KL_STORE_FLUSH_COMMIT, 8192);
+    work_create(w, 1, KL_STORE_FLUSH_INTERVAL, 8192);
+    for (int i = 0; i < 40; i++) {
+        int log = (int)work_random(w, 2);
+
+        work_append(w, log, 1 + (int)work_random(w, 6),
+                    (uint32_t)work_random(w, 500));
+        work_turn(w, (int)work_random(w, 6));
+        if (work_random(w, 3) == 0)
+            work_start(w, log, 1 + (int64_t)work_random(w, 12));
+        if (work_random(w, 12) == 0)
+            work_start(w, log, 1000);
+        if (work_random(w, 8) == 0)
+            work_truncate(w, log, 2);
+    }
+    work_turn(w, 20);
+}
+
+static void scenario_checkpoint(struct work *w)
+{
+    for (int i = 0; i < 3; i++)
+        work_create(w, i,
+                    i < 2 ? KL_STORE_FLUSH_COMMIT : KL_STORE_FLUSH_INTERVAL,
+                    8192);
+    for (int i = 0; i < 50; i++) {
+        work_append(w, (int)work_random(w, 3), 1,
+                    (uint32_t)work_random(w, 1500));
+        if (work_random(w, 2))
+            work_checkpoint(w);
+        if (work_random(w, 10) == 0)
+            work_epoch(w, (int)work_random(w, 2));
+        if (work_random(w, 10) == 0)
+            work_truncate(w, (int)work_random(w, 3), 2);
+        work_turn(w, (int)work_random(w, 5));
+    }
+    work_turn(w, 10);
+}
+
+/* More logs than handles, in a ring that holds few of their batches. */
+static void scenario_many(struct work *w)
+{
+    for (int i = 0; i < MODEL_LOGS; i++)
+        work_create(w, i,
+                    i % 4 < 3 ? KL_STORE_FLUSH_COMMIT : KL_STORE_FLUSH_INTERVAL,
+                    8192);
+    for (int i = 0; i < 120; i++) {
+        int log = (int)work_random(w, MODEL_LOGS);
+
+        work_append(w, log, 1, (uint32_t)work_random(w, 1200));
+        if (work_random(w, 15) == 0)
+            work_truncate(w, log, 1);
+        if (work_random(w, 25) == 0)
+            work_delete(w, log);
+        if (work_random(w, 3) == 0)
+            work_turn(w, (int)work_random(w, 6));
+    }
+    work_turn(w, 30);
+}
+
 enum { MIXED_LOGS = 4 };
 
 static void scenario_mixed(struct work *w)
@@ -191,6 +294,18 @@ const struct work_scenario work_scenarios[] = {
     {.name = "interval", .run = scenario_interval, .flush_bytes = 4000},
     {.name = "interval unsynced", .run = scenario_interval, .seed = 2},
     {.name = "stop", .run = scenario_stop, .flush_bytes = 2000},
+    {.name = "roll", .run = work_roll, .flush_bytes = 5000},
+    {.name = "recreate", .run = scenario_recreate, .flush_bytes = 2000},
+    {.name = "delete before",
+     .run = scenario_delete_before,
+     .flush_bytes = 3000},
+    {.name = "checkpoint", .run = scenario_checkpoint, .flush_bytes = 2500},
+    {.name = "many", .run = scenario_many, .flush_bytes = 3000},
+    {.name = "few handles",
+     .run = scenario_many,
+     .seed = 5,
+     .flush_bytes = 3000,
+     .file_max = 8},
     {.name = "mixed 1", .run = scenario_mixed, .seed = 1, .flush_bytes = 3000},
     {.name = "mixed 2", .run = scenario_mixed, .seed = 2, .flush_bytes = 9000},
     {.name = "mixed 3", .run = scenario_mixed, .seed = 3},

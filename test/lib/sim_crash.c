@@ -210,31 +210,41 @@ static void crash_choose_size(struct crash *c, struct crash_file *f)
             f->grown = n->resizes[i].op;
 }
 
-/* The bytes that a part has which was never written: of any file's block that
- * once was there, or of none that we know. */
+/* A file that is or was there, whose blocks a file system may give away: not
+ * one of a folder of another life of the same log, for what a log had before
+ * can not be told from what it has. NULL where we have come to none. */
+static const struct sim_node *crash_other_file(struct crash *c,
+                                               const struct sim_node *from)
+{
+    const struct sim_node *n = c->from->nodes;
+
+    for (uint64_t i = kl_base_rng_below(&c->rng, 32); i > 0; i--)
+        n = n->next ? n->next : c->from->nodes;
+    return n->durable.count && n->kin != from->kin ? n : NULL;
+}
+
+/* The bytes that a part has which was never written. */
 static const uint8_t *crash_garbage(struct crash *c, struct crash_file *f,
                                     uint64_t sector)
 {
     uint64_t block = sector / SIM_BLOCK_SECTORS + 1;
-    struct sim_node *n = c->from->nodes;
+    const struct sim_node *n;
     uint64_t bytes[SIM_SECTOR / 8];
-    uint64_t source = 0, skip;
+    uint64_t source = 0;
 
-    if (f->garbage_block != block) {
-        f->garbage_block = block;
-        for (skip = kl_base_rng_below(&c->rng, 32); skip > 0; skip--)
-            n = n->next ? n->next : c->from->nodes;
-        if (n->durable.count)
-            source = kl_base_rng_below(&c->rng, n->durable.count) *
-                     SIM_BLOCK_SECTORS;
-        for (uint64_t i = 0; i < SIM_BLOCK_SECTORS; i++) {
-            for (size_t k = 0; k < SIM_SECTOR / 8; k++)
-                bytes[k] = kl_base_rng_next(&c->rng);
-            sim_image_write(&f->garbage, i,
-                            n->durable.count
-                                ? sim_image_sector(&n->durable, source + i)
-                                : (const uint8_t *)bytes);
-        }
+    if (f->garbage_block == block)
+        return sim_image_sector(&f->garbage, sector % SIM_BLOCK_SECTORS);
+    f->garbage_block = block;
+    n = crash_other_file(c, f->from);
+    if (n)
+        source =
+            kl_base_rng_below(&c->rng, n->durable.count) * SIM_BLOCK_SECTORS;
+    for (uint64_t i = 0; i < SIM_BLOCK_SECTORS; i++) {
+        for (size_t k = 0; k < SIM_SECTOR / 8; k++)
+            bytes[k] = kl_base_rng_next(&c->rng);
+        sim_image_write(&f->garbage, i,
+                        n ? sim_image_sector(&n->durable, source + i)
+                          : (const uint8_t *)bytes);
     }
     return sim_image_sector(&f->garbage, sector % SIM_BLOCK_SECTORS);
 }
@@ -286,10 +296,12 @@ static void crash_block(struct crash *c, struct crash_file *f, size_t at,
     size_t sector_end;
 
     if (!is_new || !c->rules->is_file_whole) {
-        /* The moments at which it has changed, and the one before. */
-        size_t which = (size_t)crash_choose(c, 0, end - at);
+        /* Now, or before, or one of the moments at which it has changed. */
+        size_t which = (size_t)crash_choose(c, 0, end - at + 1);
 
-        moment = which ? n->writes[at + which - 1]->op : 0;
+        moment = which > end - at ? UINT64_MAX
+                 : which          ? n->writes[at + which - 1]->op
+                                  : 0;
         if (is_new && moment < f->grown)
             moment = f->grown;
     }

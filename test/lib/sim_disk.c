@@ -76,6 +76,18 @@ static int disk_lies(const struct sim_disk *d, enum sim_call call,
            strstr(path, d->lie_part);
 }
 
+/* Does what syncs before have only promised. */
+static void disk_keep_promises(struct sim_disk *d, const char *path)
+{
+    if (!d->lie_until || !strstr(path, d->lie_until))
+        return;
+    for (struct sim_node *n = d->nodes; n; n = n->next) {
+        if (n->is_late)
+            sim_node_sync(n);
+        n->is_late = 0;
+    }
+}
+
 /* ---- paths --------------------------------------------------------------
  */
 
@@ -384,13 +396,16 @@ static int disk_sync(struct kl_os_file *base)
     if (fault && fault->kind == SIM_FAULT_CODE)
         return fault->code;
     disk_hook(d, SIM_SYNC, SIM_BEFORE, file->path);
-    if (disk_lies(d, SIM_SYNC, file->path))
+    if (disk_lies(d, SIM_SYNC, file->path)) {
+        file->node->is_late = 1;
         return rc;
+    }
     if (fault && sim_fault_sync(fault, file->node, file, &failed)) {
         rc = failed;
     } else {
         disk_commit(d, file->node);
         sim_node_sync(file->node);
+        disk_keep_promises(d, file->path);
     }
     disk_end(d, SIM_SYNC, file->path);
     return rc;

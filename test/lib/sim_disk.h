@@ -62,7 +62,8 @@ struct sim_choice
     enum sim_profile profile;
     enum sim_fate fate;
     uint64_t number; /* of the image, or the seed */
-    int has_garbage; /* grown parts that are lost hold bytes of others */
+    int has_garbage; /* grown parts that are lost hold bytes of files in
+                        folders of other logs, or none that we know */
 };
 
 enum sim_when { SIM_BEFORE, SIM_INSIDE, SIM_AFTER };
@@ -94,9 +95,11 @@ struct sim_disk
     void *enter_user;
     /* A planted bug: syncs of this kind, or all for SIM_CALLS, do nothing on
      * paths that contain this, but answer 0. A cache that lies does so for
-     * all. NULL = none. */
+     * all. NULL = none. Or they are done late, with the next sync of a path
+     * that contains lie_until. */
     enum sim_call lie_call;
     const char *lie_part;
+    const char *lie_until;
 };
 
 struct sim_disk *sim_disk_new(uint64_t capacity);

@@ -5,6 +5,8 @@
 
 #include "need.h"
 
+#include "base/hash.h"
+
 #include <string.h>
 
 static const uint8_t node_zeros[SIM_BLOCK];
@@ -315,6 +317,19 @@ struct sim_name *sim_node_find(struct sim_node *folder, const char *name,
     return NULL;
 }
 
+/* Folders are kin whose names are equal up to their last dot. */
+static void node_adopt(const struct sim_node *folder, const char *name,
+                       size_t length, struct sim_node *node)
+{
+    node->kin = folder->kin;
+    if (!node->is_folder)
+        return;
+    for (size_t i = length; i > 0; i--)
+        if (name[i - 1] == '.')
+            length = i - 1;
+    node->kin = kl_base_hash(name, length, folder->kin);
+}
+
 static struct sim_name *node_add_name(struct sim_node *folder, const char *name,
                                       size_t length)
 {
@@ -346,14 +361,17 @@ void sim_node_link(struct sim_node *folder, const char *name, size_t length,
     change->op = folder->disk->op;
     change->is_rename = is_rename;
     folder->named_op = change->op;
-    if (node)
+    if (node) {
         node->named_op = change->op;
+        node_adopt(folder, name, length, node);
+    }
 }
 
 void sim_node_add(struct sim_node *folder, const char *name, size_t length,
                   struct sim_node *node)
 {
     node_add_name(folder, name, length)->durable = node;
+    node_adopt(folder, name, length, node);
 }
 
 void sim_node_sync_names(struct sim_node *n)

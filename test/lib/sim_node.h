@@ -65,8 +65,10 @@ struct sim_node
     struct sim_node *next;
     struct sim_disk *disk;
     struct sim_node *clone; /* in a crash */
+    uint64_t kin;           /* that its folder, or the folder, is of */
     int is_marked;
     int is_folder;
+    int is_late;   /* its sync is still to be done */
     uint32_t refs; /* handles */
     const void *locked_by;
     uint64_t named_op; /* the last that changed its name or its size */
