@@ -405,9 +405,9 @@ static int disk_sync(struct kl_os_file *base)
     } else {
         disk_commit(d, file->node);
         sim_node_sync(file->node);
-        disk_keep_promises(d, file->path);
     }
     disk_end(d, SIM_SYNC, file->path);
+    disk_keep_promises(d, file->path);
     return rc;
 }
 
