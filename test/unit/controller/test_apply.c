@@ -119,6 +119,29 @@ START_TEST(apply_partition_contradictions)
 }
 END_TEST
 
+/* A state is followed by a later one only. */
+START_TEST(apply_partition_changes)
+{
+    struct kl_wire_record r = partition(1);
+    const struct kl_controller_partition *p;
+
+    r.partition.partition_epoch = 5;
+    r.partition.leader_epoch = 3;
+    ck_assert_int_eq(controller_fixture_apply(&f, &r), 0);
+    p = kl_controller_partition_at(kl_controller_topic_find(f.c, "t"), 1);
+    ck_assert_int_eq(p->partition_epoch, 5);
+    ck_assert_int_eq(p->leader_epoch, 3);
+    ck_assert_uint_eq(kl_controller_partition_count(f.c), 2);
+    ck_assert_int_eq(kl_controller_encode(f.c, &before), 0);
+    refused(&r, KL_ECORRUPT);
+    r.partition.partition_epoch = 6;
+    r.partition.leader_epoch = 2;
+    refused(&r, KL_ECORRUPT);
+    r.partition.leader_epoch = 3;
+    ck_assert_int_eq(controller_fixture_apply(&f, &r), 0);
+}
+END_TEST
+
 START_TEST(apply_remove_topic_contradictions)
 {
     struct kl_wire_record r = {.type = KL_WIRE_REMOVE_TOPIC_RECORD};
@@ -313,6 +336,7 @@ Suite *suite_controller_apply(void)
     tcase_add_checked_fixture(t, set_up, tear_down);
     tcase_add_test(t, apply_topic_contradictions);
     tcase_add_test(t, apply_partition_contradictions);
+    tcase_add_test(t, apply_partition_changes);
     tcase_add_test(t, apply_remove_topic_contradictions);
     tcase_add_test(t, apply_config_contradictions);
     tcase_add_test(t, apply_feature_level_unknown);

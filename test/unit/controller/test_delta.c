@@ -126,6 +126,35 @@ START_TEST(delta_grew)
 }
 END_TEST
 
+/* Neighbours are one range; who comes back to one finds its last state. */
+START_TEST(delta_changed)
+{
+    static const uint8_t one[4] = {1};
+    static const int32_t order[] = {1, 2, 4, 5, 6, 4};
+    struct kl_wire_record r = {.type = KL_WIRE_PARTITION_RECORD};
+    struct kl_base_uuid id = create("t", 8);
+
+    r.partition.topic_id = id;
+    r.partition.replicas = r.partition.isr = (struct kl_wire_i32s){one, 1};
+    r.partition.leader = 1;
+    r.partition.last_known_leader = -1;
+    /* Part of its creation. */
+    r.partition.partition = 7;
+    r.partition.partition_epoch = 1;
+    ck_assert_int_eq(controller_fixture_apply(&f, &r), 0);
+    expect(0, 1, &id, KL_CONTROLLER_CREATED, 0, 8);
+    kl_controller_delta_clear(f.c);
+    for (size_t i = 0; i < sizeof order / sizeof order[0]; i++) {
+        r.partition.partition = order[i];
+        r.partition.partition_epoch++;
+        ck_assert_int_eq(controller_fixture_apply(&f, &r), 0);
+    }
+    expect(0, 3, &id, KL_CONTROLLER_CHANGED, 1, 3);
+    expect(1, 3, &id, KL_CONTROLLER_CHANGED, 4, 7);
+    expect(2, 3, &id, KL_CONTROLLER_CHANGED, 4, 5);
+}
+END_TEST
+
 Suite *suite_controller_delta(void);
 Suite *suite_controller_delta(void)
 {
@@ -139,6 +168,7 @@ Suite *suite_controller_delta(void)
     tcase_add_test(t, delta_configured_once_for_a_batch);
     tcase_add_test(t, delta_configured_after_another_topic);
     tcase_add_test(t, delta_grew);
+    tcase_add_test(t, delta_changed);
     suite_add_tcase(s, t);
     return s;
 }

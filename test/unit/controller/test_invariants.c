@@ -1,13 +1,14 @@
 /*
  * The checker must reject images that are not legal.
  */
+#include "cluster_help.h"
 #include "controller/state.h"
-#include "controller_fixture.h"
 
 #include <check.h>
 #include <string.h>
 
 static struct controller_fixture f;
+static struct cluster cl;
 
 static void set_up(void)
 {
@@ -101,6 +102,76 @@ START_TEST(invariant_config_order)
 }
 END_TEST
 
+/* ---- between brokers and partitions ------------------------------------- */
+
+static void cluster_broken(const char *want)
+{
+    ck_assert_ptr_null(kl_controller_invariant(cl.f.c));
+    ck_assert_str_eq(kl_controller_rule_broken(cl.f.c), want);
+}
+
+START_TEST(rule_of_active_members)
+{
+    cluster_init(&cl, NULL);
+    cluster_start(&cl, "12");
+    cluster_topic(&cl, "t", "12", NULL, NULL);
+    ck_assert_ptr_null(kl_controller_rule_broken(cl.f.c));
+    cl.f.c->brokers[1]->flags = KL_WIRE_BROKER_FENCED;
+    cluster_broken("an ISR has only active brokers (D2)");
+    cl.f.c->brokers[1]->flags = KL_WIRE_BROKER_SHUTDOWN;
+    cluster_broken("an ISR has only active brokers (D2)");
+    cluster_deinit(&cl);
+}
+END_TEST
+
+START_TEST(rule_of_empty_elr)
+{
+    struct kl_controller_partition *p;
+
+    cluster_init(&cl, NULL);
+    cluster_start(&cl, "123");
+    cluster_topic(&cl, "t", "123", NULL, NULL);
+    ck_assert_int_eq(cluster_isr(&cl, "t", 0, "12"), 0);
+    /* The second of the ISR becomes the first of the ELR, and then there are
+     * two again. */
+    p = cl.f.c->topics[0]->partitions[0];
+    p->counts[KL_CONTROLLER_ISR]--;
+    p->counts[KL_CONTROLLER_ELR]++;
+    ck_assert_ptr_null(kl_controller_rule_broken(cl.f.c));
+    controller_fixture_apply(
+        &cl.f, &(struct kl_wire_record){
+                   .type = KL_WIRE_CONFIG_RECORD,
+                   .config = {.resource_type = KL_WIRE_RESOURCE_TOPIC,
+                              .resource_name = {"t", 1},
+                              .key = {KL_CONTROLLER_MIN_ISR_KEY,
+                                      sizeof KL_CONTROLLER_MIN_ISR_KEY - 1},
+                              .value = {"1", 1}}});
+    cluster_broken("an ISR of min or more leaves no ELR (D3)");
+    p->counts[KL_CONTROLLER_ISR]++;
+    p->counts[KL_CONTROLLER_ELR]--;
+    cluster_deinit(&cl);
+}
+END_TEST
+
+START_TEST(invariant_of_brokers)
+{
+    struct kl_controller_broker *b;
+
+    cluster_init(&cl, NULL);
+    cluster_start(&cl, "12");
+    b = cl.f.c->brokers[0];
+    cl.f.c->brokers[0] = cl.f.c->brokers[1];
+    cl.f.c->brokers[1] = b;
+    ck_assert_str_eq(kl_controller_invariant(cl.f.c), "broker ids ascend");
+    cl.f.c->brokers[1] = cl.f.c->brokers[0];
+    cl.f.c->brokers[0] = b;
+    b->directory_id = cl.f.c->brokers[1]->directory_id;
+    ck_assert_str_eq(kl_controller_invariant(cl.f.c),
+                     "a directory belongs to one broker");
+    cluster_deinit(&cl);
+}
+END_TEST
+
 Suite *suite_controller_invariants(void);
 Suite *suite_controller_invariants(void)
 {
@@ -114,6 +185,11 @@ Suite *suite_controller_invariants(void)
     tcase_add_test(t, invariant_partition);
     tcase_add_test(t, invariant_partition_count);
     tcase_add_test(t, invariant_config_order);
+    suite_add_tcase(s, t);
+    t = tcase_create("cluster");
+    tcase_add_test(t, rule_of_active_members);
+    tcase_add_test(t, rule_of_empty_elr);
+    tcase_add_test(t, invariant_of_brokers);
     suite_add_tcase(s, t);
     return s;
 }
