@@ -311,14 +311,17 @@ int kl_controller_heartbeat(struct kl_controller *c,
                             struct kl_controller_heartbeat_reply *reply,
                             int *more, struct kl_base_error *e);
 
-/* A broker has found damage in logs, listed as in its registration: it leaves
- * their ISRs and ELRs, unless it is the only replica. KL_ENOBROKER, KL_EFENCED,
+/* A broker has found damage in logs, in the order of a registration: it leaves
+ * their ISRs and ELRs, unless it is the only replica. Before that it has told
+ * their leaders where its logs end now; proposals of theirs that are still on
+ * their way are refused by the partition epoch, which rises in any case. *done
+ * are dealt with; the others are for another command. KL_ENOBROKER, KL_EFENCED,
  * KL_EINVAL. */
 int kl_controller_report_damage(struct kl_controller *c, int32_t broker_id,
                                 int64_t broker_epoch,
                                 const struct kl_controller_log_id *damaged,
-                                size_t damaged_count,
-                                struct kl_controller_records *out, int *more,
+                                size_t damaged_count, size_t *done,
+                                struct kl_controller_records *out,
                                 struct kl_base_error *e);
 
 /* Forgets a broker and what it holds. KL_ENOBROKER, KL_ESTATE while it is not

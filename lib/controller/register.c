@@ -54,7 +54,7 @@ register_loss(const struct kl_controller_registration *r,
     if (r->previous_epoch != epoch || r->metadata_leo < metadata_offset)
         return KL_CONTROLLER_LOSS_ALL;
     return r->recovery == KL_CONTROLLER_CLEAN ? KL_CONTROLLER_LOSS_NONE
-                                              : KL_CONTROLLER_LOSS_INTERVAL;
+                                              : KL_CONTROLLER_LOSS_SOME;
 }
 
 /* The broker's own record: fenced, with the offset of this record as epoch. */
@@ -150,29 +150,54 @@ int kl_controller_register_broker(
         base_offset, out, broker_epoch, more, e);
 }
 
+/* One log with damage: 0, 1 where the batch is full, or a code. */
+static int register_damage(const struct kl_controller_view *view,
+                           const struct kl_controller_log_id *damaged,
+                           struct kl_controller_records *out,
+                           struct kl_base_error *e)
+{
+    const struct kl_controller *c = view->c;
+    const struct kl_controller_topic *t =
+        kl_controller_topic_find_id(c, &damaged->topic_id);
+    const struct kl_controller_partition *p =
+        t ? kl_controller_partition_at(t, damaged->partition) : NULL;
+    struct kl_controller_context context = {.view = *view, .wanted = -1};
+    struct kl_controller_change x;
+
+    if (!p || p->counts[KL_CONTROLLER_REPLICAS] == 1)
+        return 0;
+    kl_controller_change_load(&x, p);
+    x.lost = kl_controller_change_bit(&x, view->broker_id);
+    if (!x.lost)
+        return 0;
+    x.isr &= ~x.lost;
+    x.forced = 1;
+    context.rules = kl_controller_topic_rules(t);
+    (void)kl_controller_change_finish(&x, p, &context);
+    return kl_controller_change_try(&x, &t->id, damaged->partition, out,
+                                    c->options.batch_bytes_max, e);
+}
+
 int kl_controller_report_damage(struct kl_controller *c, int32_t broker_id,
                                 int64_t broker_epoch,
                                 const struct kl_controller_log_id *damaged,
-                                size_t damaged_count,
-                                struct kl_controller_records *out, int *more,
+                                size_t damaged_count, size_t *done,
+                                struct kl_controller_records *out,
                                 struct kl_base_error *e)
 {
-    struct kl_controller_sweep s = {.view = {c, broker_id, 0},
-                                    .loss = KL_CONTROLLER_LOSS_LISTED,
-                                    .listed = damaged,
-                                    .listed_count = damaged_count};
+    struct kl_controller_view view = {c, broker_id, 0};
     size_t index;
     int rc = kl_controller_command_begin(c, out, e);
 
-    *more = 0;
     if (rc == 0)
         rc = kl_controller_broker_check(c, broker_id, broker_epoch, &index, e);
     if (rc == 0)
         rc = kl_controller_listed_check(damaged, damaged_count, e);
-    if (rc)
-        return rc;
-    s.view.active = kl_controller_broker_is_active(c->brokers[index]);
-    return kl_controller_sweep(&s, 0, out, more, e);
+    if (rc == 0)
+        view.active = kl_controller_broker_is_active(c->brokers[index]);
+    for (*done = 0; rc == 0 && *done < damaged_count; *done += rc == 0)
+        rc = register_damage(&view, &damaged[*done], out, e);
+    return rc == 1 ? 0 : rc;
 }
 
 int kl_controller_unregister_broker(struct kl_controller *c, int32_t broker_id,

@@ -371,8 +371,7 @@ int kl_controller_change_add(const struct kl_controller_change *x,
 /* Where a broker's records cannot be counted on any more. */
 enum kl_controller_loss {
     KL_CONTROLLER_LOSS_NONE,
-    KL_CONTROLLER_LOSS_LISTED,
-    KL_CONTROLLER_LOSS_INTERVAL, /* listed, and topics with flush=interval */
+    KL_CONTROLLER_LOSS_SOME, /* topics with flush=interval, logs listed */
     KL_CONTROLLER_LOSS_ALL,
     KL_CONTROLLER_LOSS_WIPED /* all, and nothing is left of them */
 };

@@ -65,11 +65,12 @@ static int sweep_loses(const struct kl_controller_sweep *s,
 {
     if (s->loss >= KL_CONTROLLER_LOSS_ALL)
         return 1;
-    if (s->loss == KL_CONTROLLER_LOSS_INTERVAL && at->rules.interval)
+    if (s->loss == KL_CONTROLLER_LOSS_NONE)
+        return 0;
+    if (at->rules.interval)
         return 1;
     /* The only copy answers for its damage itself. */
-    return s->loss >= KL_CONTROLLER_LOSS_LISTED &&
-           at->p->counts[KL_CONTROLLER_REPLICAS] > 1 &&
+    return at->p->counts[KL_CONTROLLER_REPLICAS] > 1 &&
            sweep_is_listed(s, &at->topic->id, at->index);
 }
 

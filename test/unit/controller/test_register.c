@@ -5,6 +5,7 @@
 #include "cluster_help.h"
 
 #include <check.h>
+#include <stdlib.h>
 #include <string.h>
 
 static struct cluster cl;
@@ -334,54 +335,108 @@ END_TEST
 
 /* ---- damage found later, unregistration ---------------------------------- */
 
+static int report(int32_t id, const struct kl_controller_log_id *logs,
+                  size_t count, size_t *done)
+{
+    int rc =
+        kl_controller_report_damage(cl.f.c, id, cl.brokers[id].epoch, logs,
+                                    count, done, &cl.f.records, &cl.f.error);
+
+    cluster_commit(&cl);
+    return rc;
+}
+
 START_TEST(damage_reported)
 {
-    struct kl_controller_log_id listed[3] = {
-        {{{0}}, 0}, {{{0}}, 1}, {{{0}}, 2}};
-    int more;
+    struct kl_controller_log_id logs[4] = {
+        {{{0}}, 0}, {{{0}}, 1}, {{{0}}, 2}, {{{255, 255}}, 0}};
+    struct kl_controller_isr_member members[CLUSTER_BROKERS];
+    struct kl_controller_alter_partition a;
+    size_t done;
+    int code;
 
-    cluster_start(&cl, "123");
-    cluster_topic(&cl, "c", "123 231 312", NULL, NULL);
-    cluster_topic(&cl, "one", "1", NULL, NULL);
+    cluster_start(&cl, "1234");
+    cluster_topic(&cl, "c", "123 231 423", NULL, NULL);
     for (int i = 0; i < 3; i++)
-        listed[i].topic_id = kl_controller_topic_find(cl.f.c, "c")->id;
-    ck_assert_int_eq(kl_controller_report_damage(cl.f.c, 1, cl.brokers[1].epoch,
-                                                 listed, 2, &cl.f.records,
-                                                 &more, &cl.f.error),
-                     0);
-    cluster_commit(&cl);
+        logs[i].topic_id = kl_controller_topic_find(cl.f.c, "c")->id;
+    ck_assert_int_eq(report(1, logs, 4, &done), 0);
+    ck_assert_uint_eq(done, 4);
     cluster_expect(&cl, "c", 0, "123 isr=23 leader=2 epochs=1/1");
     cluster_expect(&cl, "c", 1, "231 isr=23 leader=2 epochs=0/1");
-    cluster_expect(&cl, "c", 2, "312 isr=312 leader=3 epochs=0/0");
-    /* Refetched and caught up. */
+    cluster_expect(&cl, "c", 2, "423 isr=423 leader=4 epochs=0/0");
+    /* Refetched and caught up, and damaged again while that is on its way. */
+    a = cluster_proposal(&cl, "c", 0, "123", members);
+    ck_assert_int_eq(report(1, logs, 1, &done), 0);
+    cluster_expect(&cl, "c", 0, "123 isr=23 leader=2 epochs=1/2");
+    ck_assert_int_eq(
+        kl_controller_alter_partitions(cl.f.c, 2, cl.brokers[2].epoch, &a, 1,
+                                       &code, &cl.f.records, &cl.f.error),
+        0);
+    ck_assert_int_eq(code, KL_EPARTITIONEPOCH);
     ck_assert_int_eq(cluster_isr(&cl, "c", 0, "123"), 0);
-    /* The only copy answers for its damage itself. */
-    listed[0].topic_id = kl_controller_topic_find(cl.f.c, "one")->id;
-    ck_assert_int_eq(kl_controller_report_damage(cl.f.c, 1, cl.brokers[1].epoch,
-                                                 listed, 1, &cl.f.records,
-                                                 &more, &cl.f.error),
-                     0);
-    ck_assert_uint_eq(cl.f.records.count, 0);
+}
+END_TEST
+
+/* The only copy answers for its damage itself. */
+START_TEST(damage_of_the_only_copy)
+{
+    struct kl_controller_log_id log = {{{0}}, 0};
+    size_t done;
+
+    cluster_start(&cl, "1");
+    cluster_topic(&cl, "one", "1", NULL, NULL);
+    log.topic_id = kl_controller_topic_find(cl.f.c, "one")->id;
+    ck_assert_int_eq(report(1, &log, 1, &done), 0);
+    ck_assert_uint_eq(done, 1);
     cluster_expect(&cl, "one", 0, "1 isr=1 leader=1 epochs=0/0");
+}
+END_TEST
+
+static int compare(const void *a, const void *b)
+{
+    return memcmp(a, b, sizeof(struct kl_base_uuid));
+}
+
+START_TEST(damage_in_batches)
+{
+    struct kl_controller_options o = {
+        .broker_id = -1, .batch_bytes_max = 500, .rebalance_ms = -1};
+    struct kl_controller_log_id logs[6];
+    size_t from = 0, done, batches = 0;
+
+    cluster_deinit(&cl);
+    cluster_init(&cl, &o);
+    cluster_start(&cl, "12");
+    for (size_t i = 0; i < 6; i++) {
+        char name[] = {(char)('a' + i), 0};
+
+        cluster_topic(&cl, name, "12", NULL, NULL);
+        logs[i].topic_id = kl_controller_topic_find(cl.f.c, name)->id;
+        logs[i].partition = 0;
+    }
+    qsort(logs, 6, sizeof *logs, compare);
+    for (; from < 6; from += done, batches++) {
+        ck_assert_int_eq(report(1, logs + from, 6 - from, &done), 0);
+        ck_assert_uint_gt(done, 0);
+    }
+    ck_assert_uint_gt(batches, 1);
+    for (int i = 0; i < 6; i++)
+        cluster_expect(&cl, ((char[]){(char)('a' + i), 0}), 0,
+                       "12 isr=2 leader=2 epochs=1/1");
 }
 END_TEST
 
 START_TEST(damage_refusals)
 {
-    static const struct kl_controller_log_id twice[2];
-    int more;
+    static const struct kl_controller_log_id log[2];
+    size_t done;
 
     cluster_start(&cl, "1");
-    ck_assert_int_eq(kl_controller_report_damage(cl.f.c, 2, 1, twice, 1,
-                                                 &cl.f.records, &more, NULL),
-                     KL_ENOBROKER);
-    ck_assert_int_eq(kl_controller_report_damage(cl.f.c, 1, 999, twice, 1,
-                                                 &cl.f.records, &more, NULL),
-                     KL_EFENCED);
-    ck_assert_int_eq(kl_controller_report_damage(cl.f.c, 1, cl.brokers[1].epoch,
-                                                 twice, 2, &cl.f.records, &more,
-                                                 NULL),
-                     KL_EINVAL);
+    ck_assert_int_eq(report(1, log, 2, &done), KL_EINVAL);
+    ck_assert_int_eq(report(2, log, 1, &done), KL_ENOBROKER);
+    cl.brokers[1].epoch++;
+    ck_assert_int_eq(report(1, log, 1, &done), KL_EFENCED);
+    ck_assert_uint_eq(done, 0);
 }
 END_TEST
 
@@ -511,6 +566,8 @@ Suite *suite_controller_register(void)
     tcase_add_loop_test(t, restart_before_it_was_fenced, 0, 2);
     tcase_add_test(t, register_after_standing_alone);
     tcase_add_test(t, damage_reported);
+    tcase_add_test(t, damage_of_the_only_copy);
+    tcase_add_test(t, damage_in_batches);
     tcase_add_test(t, damage_refusals);
     tcase_add_test(t, unregister);
     tcase_add_test(t, register_in_batches);
