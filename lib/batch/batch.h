@@ -88,6 +88,10 @@ void kl_batch_frame_stamp(uint8_t *frame, uint64_t seed, int64_t base_offset,
 /* CRC-32C of the batch as a Kafka client expects it; computed, not stored. */
 uint32_t kl_batch_frame_crc(const uint8_t *frame,
                             const struct kl_batch_info *info);
+/* The stored CRC against that one, where a flag says that it is computed: 0 or
+ * KL_ECORRUPT. */
+int kl_batch_frame_crc_verify(const uint8_t *frame,
+                              const struct kl_batch_info *info);
 
 /* ---- building ---------------------------------------------------------- */
 
@@ -194,6 +198,11 @@ int kl_batch_iter_next(struct kl_batch_iter *it, struct kl_batch_record *out);
 /* Header index of a record; KL_EEND past the last. */
 int kl_batch_record_header(const struct kl_batch_record *record, uint32_t index,
                            struct kl_batch_header *out);
+
+/* Reads all records of a whole frame: 0, or why they cannot be read, as
+ * kl_batch_iter_init and kl_batch_iter_next. */
+int kl_batch_records_verify(const struct kl_base_alloc *alloc,
+                            const uint8_t *frame, size_t frame_size);
 
 /* ---- codecs ------------------------------------------------------------ */
 

@@ -189,3 +189,14 @@ uint32_t kl_batch_frame_crc(const uint8_t *frame,
     return kl_base_crc32c(frame + KL_BATCH_AT_ATTRIBUTES,
                           info->frame_size - KL_BATCH_AT_ATTRIBUTES);
 }
+
+int kl_batch_frame_crc_verify(const uint8_t *frame,
+                              const struct kl_batch_info *info)
+{
+    uint32_t stored = kl_base_get_be32(frame + KL_BATCH_AT_CRC);
+
+    if (info->flags & KL_BATCH_FLAG_CRC &&
+        stored != kl_batch_frame_crc(frame, info))
+        return KL_ECORRUPT;
+    return 0;
+}

@@ -193,6 +193,23 @@ int kl_batch_iter_next(struct kl_batch_iter *it, struct kl_batch_record *out)
     return 0;
 }
 
+int kl_batch_records_verify(const struct kl_base_alloc *alloc,
+                            const uint8_t *frame, size_t frame_size)
+{
+    struct kl_batch_record record;
+    struct kl_batch_iter it;
+    int rc =
+        kl_batch_iter_init(&it, alloc, frame, frame_size, KL_BATCH_SIZE_MAX);
+
+    if (rc)
+        return rc;
+    do
+        rc = kl_batch_iter_next(&it, &record);
+    while (rc == 0);
+    kl_batch_iter_deinit(&it);
+    return rc == KL_EEND ? 0 : rc;
+}
+
 int kl_batch_record_header(const struct kl_batch_record *record, uint32_t index,
                            struct kl_batch_header *out)
 {

@@ -355,6 +355,21 @@ START_TEST(crc_flag_is_kept)
 }
 END_TEST
 
+START_TEST(crc_counts_where_the_flag_says_so)
+{
+    struct kl_batch_info info;
+
+    kl_batch_frame_parse(frame, &info);
+    kl_base_put_be32(frame + KL_BATCH_AT_CRC,
+                     kl_batch_frame_crc(frame, &info) ^ 1);
+    ck_assert_int_eq(kl_batch_frame_crc_verify(frame, &info), 0);
+    info.flags = KL_BATCH_FLAG_CRC;
+    ck_assert_int_eq(kl_batch_frame_crc_verify(frame, &info), KL_ECORRUPT);
+    kl_base_put_be32(frame + KL_BATCH_AT_CRC, kl_batch_frame_crc(frame, &info));
+    ck_assert_int_eq(kl_batch_frame_crc_verify(frame, &info), 0);
+}
+END_TEST
+
 Suite *suite_batch_frame(void);
 
 Suite *suite_batch_frame(void)
@@ -378,6 +393,7 @@ Suite *suite_batch_frame(void)
     tcase_add_test(t, header_with_more_records_than_bytes);
     tcase_add_test(t, crc_covers_what_the_leader_does_not_stamp);
     tcase_add_test(t, crc_flag_is_kept);
+    tcase_add_test(t, crc_counts_where_the_flag_says_so);
     suite_add_tcase(s, t);
     return s;
 }

@@ -59,6 +59,9 @@ static int read_all(const uint8_t *frame, size_t size, int *count)
     if (kl_batch_iter_next(&it, &r) != rc)
         ck_abort_msg("another code at the second call");
     kl_batch_iter_deinit(&it);
+    if (kl_batch_records_verify(&memory.alloc, frame, size) !=
+        (rc == KL_EEND ? 0 : rc))
+        ck_abort_msg("verifying says something else");
     return rc;
 }
 
