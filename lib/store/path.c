@@ -100,6 +100,32 @@ void kl_store_path_segment(const struct kl_store_log *log, int64_t base,
     path_text(p, end, suffix);
 }
 
+static int path_parse_number(const char **p, uint64_t *out)
+{
+    const char *start = *p;
+
+    *out = 0;
+    while (**p >= '0' && **p <= '9' && *p - start < 20)
+        *out = *out * 10 + (uint64_t)(*(*p)++ - '0');
+    return *p > start;
+}
+
+int kl_store_path_parse(const char *name, struct kl_store_id *id_out,
+                        uint64_t *instance_out)
+{
+    const char *p = name + KL_BASE_UUID_TEXT;
+    uint64_t partition;
+
+    memset(id_out, 0, sizeof *id_out);
+    if (strlen(name) < KL_BASE_UUID_TEXT + 4 ||
+        kl_base_uuid_parse(name, &id_out->topic_id) || *p++ != '-' ||
+        !path_parse_number(&p, &partition) || partition > INT32_MAX ||
+        *p++ != '.' || !path_parse_number(&p, instance_out) || *p)
+        return 0;
+    id_out->partition = (int32_t)partition;
+    return 1;
+}
+
 int kl_store_path_base(const char *name, int64_t *base_out)
 {
     uint64_t base = 0;

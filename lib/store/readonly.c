@@ -11,7 +11,8 @@
 struct readonly_file
 {
     struct kl_os_file base;
-    struct kl_os_file *inner;
+    struct kl_os_file *inner; /* NULL = nothing but padding */
+    uint64_t padded;          /* bytes that it has at least */
 };
 
 static struct kl_store_readonly *readonly_of(struct kl_os_vfs *vfs)
@@ -26,21 +27,18 @@ static struct kl_os_file *readonly_inner(struct kl_os_file *file)
 
 /* ---- what reads -------------------------------------------------------- */
 
-static int readonly_open(struct kl_os_vfs *vfs, const char *path,
-                         uint32_t flags, struct kl_os_file **out)
+static int readonly_open_padded(struct kl_store_readonly *r, const char *path,
+                                uint64_t padded, struct kl_os_file **out)
 {
-    struct kl_store_readonly *r = readonly_of(vfs);
-    struct readonly_file *file;
+    struct readonly_file *file = kl_base_calloc(r->alloc, sizeof *file);
     int rc;
 
-    if (flags != KL_OS_READ)
-        return KL_EACCESS;
-    file = kl_base_calloc(r->alloc, sizeof *file);
     if (!file)
         return KL_ENOMEM;
-    file->base.vfs = vfs;
+    file->base.vfs = &r->base;
+    file->padded = padded;
     rc = r->inner->ops->open(r->inner, path, KL_OS_READ, &file->inner);
-    if (rc) {
+    if (rc && (rc != KL_ENOENT || padded == 0)) {
         kl_base_free(r->alloc, file, sizeof *file);
         return rc;
     }
@@ -48,10 +46,19 @@ static int readonly_open(struct kl_os_vfs *vfs, const char *path,
     return 0;
 }
 
+static int readonly_open(struct kl_os_vfs *vfs, const char *path,
+                         uint32_t flags, struct kl_os_file **out)
+{
+    if (flags != KL_OS_READ)
+        return KL_EACCESS;
+    return readonly_open_padded(readonly_of(vfs), path, 0, out);
+}
+
 static int readonly_close(struct kl_os_file *file)
 {
     struct kl_store_readonly *r = readonly_of(file->vfs);
-    int rc = r->inner->ops->close(readonly_inner(file));
+    struct kl_os_file *inner = readonly_inner(file);
+    int rc = inner ? r->inner->ops->close(inner) : 0;
 
     kl_base_free(r->alloc, file, sizeof(struct readonly_file));
     return rc;
@@ -90,22 +97,53 @@ static int readonly_read(struct kl_os_file *file, void *buf, size_t size,
                          uint64_t offset, size_t *read_out)
 {
     struct kl_store_readonly *r = readonly_of(file->vfs);
-    int rc =
-        r->inner->ops->read(readonly_inner(file), buf, size, offset, read_out);
+    struct kl_os_file *inner = readonly_inner(file);
+    uint64_t padded = ((struct readonly_file *)file)->padded;
+    int rc = 0;
 
+    *read_out = 0;
+    if (inner)
+        rc = r->inner->ops->read(inner, buf, size, offset, read_out);
     if (rc == KL_EIO) {
         readonly_pieces(file, buf, size, offset, read_out);
         rc = 0;
     }
     r->bytes += *read_out;
+    if (rc == 0 && padded > offset + *read_out && *read_out < size) {
+        if (size > padded - offset)
+            size = (size_t)(padded - offset);
+        memset((uint8_t *)buf + *read_out, 0, size - *read_out);
+        *read_out = size;
+    }
     return rc;
 }
 
 static int readonly_size(struct kl_os_file *file, uint64_t *size_out)
 {
     struct kl_os_file *inner = readonly_inner(file);
+    uint64_t padded = ((struct readonly_file *)file)->padded;
+    int rc = 0;
 
-    return inner->vfs->ops->size(inner, size_out);
+    *size_out = 0;
+    if (inner)
+        rc = inner->vfs->ops->size(inner, size_out);
+    if (*size_out < padded)
+        *size_out = padded;
+    return rc;
+}
+
+int kl_store_readonly_padded(struct kl_store_readonly *r, const char *path,
+                             uint64_t size, struct kl_os_file **out,
+                             uint64_t *found_out)
+{
+    struct kl_os_file *inner;
+    int rc = readonly_open_padded(r, path, size, out);
+
+    *found_out = 0;
+    if (rc)
+        return rc;
+    inner = readonly_inner(*out);
+    return inner ? inner->vfs->ops->size(inner, found_out) : 0;
 }
 
 static int readonly_list(struct kl_os_vfs *vfs, const char *path,

@@ -22,5 +22,10 @@ struct kl_store_readonly
 void kl_store_readonly_init(struct kl_store_readonly *r,
                             struct kl_os_vfs *inner,
                             const struct kl_base_alloc *alloc);
+/* Opens a file that has size bytes to its readers: what it lacks, all of it
+ * where there is none, are zeros. found_out is what it really has. */
+int kl_store_readonly_padded(struct kl_store_readonly *r, const char *path,
+                             uint64_t size, struct kl_os_file **out,
+                             uint64_t *found_out);
 
 #endif

@@ -14,7 +14,7 @@ enum { RECOVER_SLOT_MAX = 1 << 30 };
 /* ---- slots ------------------------------------------------------------------
  */
 
-static int recover_add_log(struct kl_store *s, struct kl_base_cursor *c)
+int kl_store_recover_log(struct kl_store *s, struct kl_base_cursor *c)
 {
     struct kl_store_slot_log record;
     struct kl_batch_epoch epoch;
@@ -100,7 +100,7 @@ static int recover_slots(struct kl_store_recovery *r)
         r->slot = slots[newest];
         r->newest = newest;
         for (uint32_t i = 0; i < r->slot.log_count && rc == 0; i++)
-            rc = recover_add_log(s, &cursors[newest]);
+            rc = kl_store_recover_log(s, &cursors[newest]);
         if (rc)
             kl_base_error_set(r->error, rc, "bad checkpoint in %s: %s", s->path,
                               kl_store_why(rc));
@@ -151,30 +151,15 @@ static int recover_open_wal(struct kl_store_recovery *r)
 
 /* ---- leftovers --------------------------------------------------------- */
 
-static int recover_number(const char **p, uint64_t *out)
-{
-    const char *start = *p;
-
-    *out = 0;
-    while (**p >= '0' && **p <= '9' && *p - start < 20)
-        *out = *out * 10 + (uint64_t)(*(*p)++ - '0');
-    return *p > start;
-}
-
 /* True where the folder is the one of a log that exists. */
 static int recover_is_live(struct kl_store *s, const char *name)
 {
-    struct kl_store_id id = {0};
+    struct kl_store_id id;
     struct kl_store_log *log;
-    uint64_t partition, instance;
-    const char *p = name + KL_BASE_UUID_TEXT;
+    uint64_t instance;
 
-    if (strlen(name) < KL_BASE_UUID_TEXT + 4 ||
-        kl_base_uuid_parse(name, &id.topic_id) || *p++ != '-' ||
-        !recover_number(&p, &partition) || partition > INT32_MAX ||
-        *p++ != '.' || !recover_number(&p, &instance) || *p)
+    if (!kl_store_path_parse(name, &id, &instance))
         return 0;
-    id.partition = (int32_t)partition;
     log = kl_store_find(s, &id);
     return log && log->instance == instance;
 }

@@ -24,6 +24,8 @@ struct kl_store_recovery
     uint64_t lost_groups;
 };
 
+/* Makes the next log that a slot speaks of. */
+int kl_store_recover_log(struct kl_store *s, struct kl_base_cursor *c);
 /* Scans the WAL from the slot's position and fills the plans. */
 int kl_store_recover_scan(struct kl_store_recovery *r);
 /* offset is where the entry's frame lies in its WAL file. */

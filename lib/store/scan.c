@@ -65,8 +65,8 @@ static int scan_frame(struct kl_store_scan *scan, struct scan_window *w,
         return rc;
     if (scan->position + info->frame_size > w->start + w->size)
         return KL_EEND;
-    p = w->data + (scan->position - w->start);
-    return kl_batch_frame_body(p, scan->seed, info) ? KL_EEND : 0;
+    scan->frame = w->data + (scan->position - w->start);
+    return kl_batch_frame_body(scan->frame, scan->seed, info) ? KL_EEND : 0;
 }
 
 /* ---- behind damage ----------------------------------------------------- */

@@ -543,6 +543,7 @@ struct kl_store_scan
     uint64_t limit;    /* no frame that ends above */
     int64_t offset;    /* in and out: the next frame's base; -1 = any */
     int verify_body;
+    const uint8_t *frame; /* out: of the visit; all of it with verify_body */
     kl_store_damage_fn damaged; /* NULL = damage ends the walk */
     int64_t end;
 };
@@ -607,6 +608,9 @@ void kl_store_path_in_log(const struct kl_store_log *log, const char *name,
 /* suffix "seg" or "idx". */
 void kl_store_path_segment(const struct kl_store_log *log, int64_t base,
                            const char *suffix, char out[KL_STORE_PATH_MAX]);
+/* 1 and what they name where this is the name of a log's folder. */
+int kl_store_path_parse(const char *name, struct kl_store_id *id_out,
+                        uint64_t *instance_out);
 /* 1 and the base offset where the name is that of a segment file. */
 int kl_store_path_base(const char *name, int64_t *base_out);
 /* Reads a whole file of at most limit bytes into buf; blocking. */
