@@ -27,6 +27,7 @@ static const char tool_help[] =
     "          [-f FORMAT] [-S]\n"
     "  stat\n"
     "  accept-loss\n"
+    "  verify [-f] [-j]\n"
     "options:\n"
     "  -D DIR  the data folder\n"
     "  -C      make the folder where there is none, as topic create does\n"
@@ -158,6 +159,19 @@ int tool_operands(const struct tool_args *args, int min, int max,
     return tool_misuse("%s: %s operands, wanted: %s", args->command,
                        args->operand_count < min ? "not enough" : "too many",
                        wanted);
+}
+
+int tool_dir_operand(struct tool *t, struct tool_args *args)
+{
+    if (t->dir)
+        return TOOL_OK;
+    if (args->operand_count == 0)
+        return tool_misuse("-D DIR is missing before %s", args->command);
+    t->dir = args->operands[0];
+    args->operand_count--;
+    memmove(args->operands, args->operands + 1,
+            (size_t)args->operand_count * sizeof args->operands[0]);
+    return TOOL_OK;
 }
 
 int tool_number(const char *text, int64_t min, int64_t max, int64_t *out)
@@ -312,12 +326,14 @@ static int tool_run(struct tool *t, char **argv)
         int (*run)(struct tool *, struct tool_args *);
         const char *letters;
         const char *with_value;
+        int is_offline; /* the folder may be an operand */
     } commands[] = {
-        {"topic", tool_topic, "", ""},
-        {"produce", tool_produce, "v", "pKz"},
-        {"consume", tool_consume, "eS", "pocf"},
-        {"stat", tool_stat, "", ""},
-        {"accept-loss", tool_accept_loss, "", ""},
+        {"topic", tool_topic, "", "", 0},
+        {"produce", tool_produce, "v", "pKz", 0},
+        {"consume", tool_consume, "eS", "pocf", 0},
+        {"stat", tool_stat, "", "", 0},
+        {"accept-loss", tool_accept_loss, "", "", 0},
+        {"verify", tool_verify, "fj", "", 1},
     };
     struct tool_args args = {0};
 
@@ -326,7 +342,7 @@ static int tool_run(struct tool *t, char **argv)
     for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++) {
         if (strcmp(commands[i].name, *argv) != 0)
             continue;
-        if (!t->dir)
+        if (!t->dir && !commands[i].is_offline)
             return tool_misuse("-D DIR is missing before %s", *argv);
         args.command = commands[i].name;
         args.letters = commands[i].letters;

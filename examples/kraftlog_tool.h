@@ -62,6 +62,8 @@ int tool_option(struct tool_args *args);
 /* 0 where the number of operands is right; else tells what is wanted. */
 int tool_operands(const struct tool_args *args, int min, int max,
                   const char *wanted);
+/* Takes the first operand as the folder where -D has not named one. */
+int tool_dir_operand(struct tool *t, struct tool_args *args);
 /* A whole decimal number; 0 where text is one within the bounds. */
 int tool_number(const char *text, int64_t min, int64_t max, int64_t *out);
 
@@ -86,6 +88,8 @@ int tool_produce(struct tool *t, struct tool_args *args);
 int tool_consume(struct tool *t, struct tool_args *args);
 int tool_stat(struct tool *t, struct tool_args *args);
 int tool_accept_loss(struct tool *t, struct tool_args *args);
+/* Without a node (kraftlog_offline.c). */
+int tool_verify(struct tool *t, struct tool_args *args);
 
 /* ---- JSON that the library wrote (kraftlog_json.c) ---- */
 

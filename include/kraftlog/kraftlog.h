@@ -11,6 +11,7 @@
 #include <kraftlog/consumer.h>
 #include <kraftlog/error.h>
 #include <kraftlog/export.h>
+#include <kraftlog/inspect.h>
 #include <kraftlog/node.h>
 #include <kraftlog/op.h>
 #include <kraftlog/producer.h>

@@ -16,6 +16,7 @@
 #include "base/uuid.h"
 #include "batch/batch.h"
 #include "os/clock.h"
+#include "runtime/inspect.h"
 #include "runtime/op.h"
 #include "store/store.h"
 

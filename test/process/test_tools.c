@@ -1,0 +1,189 @@
+/*
+ * kraftlog(1) on folders that are not open: what it prints and exits with.
+ */
+#include "cli.h"
+
+#include <check.h>
+#include <dirent.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+Suite *suite_process_tools(void);
+
+enum { FOUND = 1, UNREADABLE = 2, USAGE = 2 };
+
+/* A topic of a thousand lines. */
+static void fill(void)
+{
+    char lines[16 * 1024];
+    size_t size = 0;
+
+    for (int i = 0; i < 1000; i++)
+        size +=
+            (size_t)snprintf(lines + size, sizeof lines - size, "line %d\n", i);
+    CLI("topic", "create", "t");
+    cli_succeeded();
+    CLI_BYTES(lines, size, "produce", "t");
+    cli_succeeded();
+}
+
+/* The path of a file of the topic's log; static. */
+static const char *log_file(const char *name)
+{
+    static char path[1024];
+    char logs[512];
+    struct dirent *entry;
+    DIR *dir;
+
+    path[0] = 0;
+    snprintf(logs, sizeof logs, "%s/logs", cli_dir());
+    dir = opendir(logs);
+    ck_assert_ptr_nonnull(dir);
+    while ((entry = readdir(dir)))
+        if (entry->d_name[0] != '.' &&
+            strncmp(entry->d_name, "0000000000000000", 16) != 0)
+            snprintf(path, sizeof path, "%s/%.200s/%s", logs, entry->d_name,
+                     name);
+    closedir(dir);
+    ck_assert_int_ne(path[0], 0);
+    return path;
+}
+
+/* Writes over some bytes of a file. */
+static void spoil(const char *path, long at)
+{
+    FILE *file = fopen(path, "r+b");
+
+    ck_assert_ptr_nonnull(file);
+    ck_assert_int_eq(fseek(file, at, SEEK_SET), 0);
+    ck_assert_uint_eq(fwrite("spoilt", 6, 1, file), 1);
+    ck_assert_int_eq(fclose(file), 0);
+}
+
+static const char *root_file(const char *name)
+{
+    static char path[512];
+
+    snprintf(path, sizeof path, "%s/%s", cli_dir(), name);
+    return path;
+}
+
+/* It exited so, printed lines with these words, and nothing on standard error.
+ */
+static void tool_printed(int code, const char *const *words)
+{
+    const struct run *r = cli_result();
+
+    ck_assert_str_eq(r->err, "");
+    for (; *words; words++)
+        ck_assert_msg(strstr(r->out, *words) != NULL, "no '%s' in:\n%s", *words,
+                      r->out);
+    ck_assert_int_eq(r->code, code);
+}
+#define PRINTED(code, ...)                                                     \
+    tool_printed(code, (const char *const[]){__VA_ARGS__, NULL})
+
+/* ---- verify ------------------------------------------------------------ */
+
+START_TEST(verify_of_a_clean_folder)
+{
+    fill();
+    CLI("verify");
+    PRINTED(0, "2 logs", "nothing is damaged\n");
+    CLI("verify", "-j");
+    PRINTED(0, "{\"type\":\"summary\"", "\"damage\":0");
+}
+END_TEST
+
+START_TEST(verify_of_a_damaged_segment)
+{
+    fill();
+    spoil(log_file("00000000000000000000.seg"), 4096 + 95);
+    CLI("verify");
+    PRINTED(FOUND, "/00000000000000000000.seg: topic t, partition 0, offset",
+            "the records of a batch do not verify, bytes 4096 to", "(damage)\n",
+            "1 damaged");
+    CLI("verify", "-j");
+    PRINTED(FOUND, "\"kind\":\"body\",\"severity\":\"damage\"",
+            "\"topic\":\"t\"", "\"from\":0,", "\"damage\":1");
+}
+END_TEST
+
+/* What has a copy counts, what can be derived does not. */
+START_TEST(verify_exit_code_by_severity)
+{
+    fill();
+    spoil(root_file("checkpoint.a"), 30);
+    CLI("verify");
+    PRINTED(FOUND, "checkpoint.a: ", "(covered)\n");
+    CLI("topic", "list"); /* opening repairs it */
+    CLI("verify");
+    PRINTED(0, "nothing is damaged\n");
+    fclose(fopen(root_file("stranger"), "w"));
+    CLI("verify");
+    PRINTED(0, "stranger: not known to this release (harmless)\n",
+            "1 harmless\n");
+}
+END_TEST
+
+START_TEST(verify_of_what_cannot_be_read)
+{
+    CLI("verify");
+    cli_failed(UNREADABLE, "KL_ENOSTORE");
+    CLI("verify", "-x");
+    cli_failed(USAGE, "-x");
+    CLI("verify", "a");
+    cli_failed(USAGE, "operands");
+}
+END_TEST
+
+START_TEST(verify_of_a_folder_by_its_name)
+{
+    struct run r;
+
+    fill();
+    run_program(&r, NULL, NULL, 0, (const char *[]){"verify", cli_dir(), NULL});
+    ck_assert_int_eq(r.code, 0);
+    run_free(&r);
+    run_program(&r, NULL, NULL, 0, (const char *[]){"verify", NULL});
+    ck_assert_int_eq(r.code, USAGE);
+    run_free(&r);
+}
+END_TEST
+
+START_TEST(verify_of_a_folder_in_use)
+{
+    const char *args[] = {"-D", cli_dir(), "consume", "t", NULL};
+    struct process p;
+    char c;
+
+    fill();
+    process_start(&p, NULL, args);
+    ck_assert_int_eq(read(p.out, &c, 1), 1);
+    CLI("verify");
+    cli_failed(UNREADABLE, "KL_EBUSY");
+    CLI("verify", "-f");
+    PRINTED(0, "a node has the folder open", "nothing is damaged");
+    kill(p.pid, SIGKILL);
+    process_finish(&p);
+}
+END_TEST
+
+Suite *suite_process_tools(void)
+{
+    Suite *s = suite_create("process_tools");
+    TCase *t = tcase_create("tools");
+
+    tcase_add_checked_fixture(t, cli_setup, cli_teardown);
+    tcase_add_test(t, verify_of_a_clean_folder);
+    tcase_add_test(t, verify_of_a_damaged_segment);
+    tcase_add_test(t, verify_exit_code_by_severity);
+    tcase_add_test(t, verify_of_what_cannot_be_read);
+    tcase_add_test(t, verify_of_a_folder_by_its_name);
+    tcase_add_test(t, verify_of_a_folder_in_use);
+    suite_add_tcase(s, t);
+    return s;
+}
