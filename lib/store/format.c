@@ -220,6 +220,13 @@ static void format_get_info(struct kl_base_cursor *c,
     format_get_reserved(c, 4);
 }
 
+/* A range of offsets with bytes for a header block at least. */
+static int format_info_is_sound(const struct kl_store_segment_info *i)
+{
+    return i->base >= 0 && i->end >= i->base && i->size >= KL_STORE_BLOCK &&
+           i->size <= INT64_MAX;
+}
+
 /* ---- identity ---------------------------------------------------------- */
 
 int kl_store_identity_encode(struct kl_base_buf *b,
@@ -388,6 +395,22 @@ int kl_store_manifest_encode(struct kl_base_buf *b,
     return kl_store_manifest_end(b);
 }
 
+/* Segments ascend and do not overlap; only the last one may be open. */
+static int manifest_is_sound(const struct kl_store_manifest *m)
+{
+    const struct kl_store_segment_info *i = m->segments;
+
+    for (uint32_t k = 0; k < m->count; k++, i++) {
+        int is_last = k + 1 == m->count;
+
+        if (is_last && i->end == -1 ? i->base < 0 : !format_info_is_sound(i))
+            return 0;
+        if (!is_last && (i[1].base <= i->base || i[1].base < i->end))
+            return 0;
+    }
+    return 1;
+}
+
 int kl_store_manifest_decode(const uint8_t *data, size_t size,
                              const struct kl_base_alloc *alloc,
                              struct kl_store_manifest *m)
@@ -410,13 +433,9 @@ int kl_store_manifest_decode(const uint8_t *data, size_t size,
     m->segments = kl_base_malloc(alloc, m->count * sizeof *m->segments);
     if (!m->segments)
         return KL_ENOMEM;
-    for (uint32_t i = 0; i < m->count; i++) {
+    for (uint32_t i = 0; i < m->count; i++)
         format_get_info(&c, &m->segments[i]);
-        if (m->segments[i].base < 0 ||
-            (i > 0 && m->segments[i].base <= m->segments[i - 1].base))
-            c.failed = 1;
-    }
-    if (c.failed) {
+    if (c.failed || !manifest_is_sound(m)) {
         kl_base_free(alloc, m->segments, m->count * sizeof *m->segments);
         m->segments = NULL;
         return KL_ECORRUPT;
@@ -537,7 +556,8 @@ int kl_store_slot_next(struct kl_base_cursor *c, struct kl_store_slot_log *log)
     log->bytes = kl_base_cursor_get_le64(c);
     format_get_info(c, &log->active);
     if (c->failed || log->flush > KL_STORE_FLUSH_INTERVAL || log->start < 0 ||
-        log->leo < log->start)
+        log->leo < log->start ||
+        (log->active.base != -1 && !format_info_is_sound(&log->active)))
         return KL_ECORRUPT;
     return 0;
 }

@@ -39,7 +39,8 @@ int kl_store_load_manifest(struct kl_store_log *log, int64_t now_ms,
     rc = kl_store_file_read(s->vfs, path, LOAD_MANIFEST_MAX, &buf);
     if (rc == 0)
         rc = kl_store_manifest_decode(buf.data, buf.size, &s->alloc, out);
-    if (rc == 0 && out->instance != log->instance) {
+    if (rc == 0 && (out->instance != log->instance ||
+                    memcmp(&out->id, &log->id, sizeof out->id) != 0)) {
         kl_base_free(&s->alloc, out->segments,
                      out->count * sizeof *out->segments);
         out->segments = NULL;
@@ -108,6 +109,28 @@ static void load_index(struct load_job *load)
     vfs->ops->close(file);
 }
 
+/* The last segment is the one that the slot knows. A manifest of another time
+ * knows others: nothing is deleted on its word. */
+static int load_fits(const struct load_job *load)
+{
+    const struct kl_store_manifest *m = &load->manifest;
+
+    return m->count > 0 &&
+           m->segments[m->count - 1].base == load->log->active.base;
+}
+
+static int load_rebuild(struct load_job *load)
+{
+    struct kl_store_manifest *m = &load->manifest;
+
+    kl_base_free(&load->log->store->alloc, m->segments,
+                 m->count * sizeof *m->segments);
+    m->segments = NULL;
+    m->count = 0;
+    load->rebuilt = 1;
+    return kl_store_rebuild(load->log, load->now_ms, m);
+}
+
 static void load_job_run(struct kl_os_job *job)
 {
     struct load_job *load = KL_BASE_CONTAINER(job, struct load_job, job);
@@ -116,6 +139,8 @@ static void load_job_run(struct kl_os_job *job)
 
     load->code = kl_store_load_manifest(load->log, load->now_ms,
                                         &load->manifest, &load->rebuilt);
+    if (load->code == 0 && !load->rebuilt && !load_fits(load))
+        load->code = load_rebuild(load);
     if (load->code)
         return;
     kl_store_path_log(load->log, folder);
@@ -140,11 +165,6 @@ static int load_install(struct load_job *load)
         int is_active = m->segments[i].base == log->active.base;
 
         info = is_active ? log->active : m->segments[i];
-        if (!is_active &&
-            ((i + 1 == m->count && !load->rebuilt) || info.end < info.base)) {
-            rc = KL_ECORRUPT; /* slot and manifest do not belong together */
-            break;
-        }
         rc = kl_store_files_add(log, &info, &seg);
         if (rc)
             break;
@@ -161,8 +181,6 @@ static int load_install(struct load_job *load)
         seg->index_blocks = is_active ? load->index_blocks : UINT32_MAX;
         seg->next_index_blocks = seg->index_blocks;
     }
-    if (rc == 0 && log->files->count == 0 && !load->rebuilt)
-        rc = KL_ECORRUPT;
     if (rc) {
         kl_store_files_free(log);
         return rc;

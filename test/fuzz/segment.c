@@ -5,6 +5,8 @@
 
 #include <stdlib.h>
 
+enum { SEGMENT_MISSING = 7 };
+
 /* ---- a file of bytes ----------------------------------------------------- */
 
 static int file_read(struct kl_os_file *base, void *buf, size_t size,
@@ -65,6 +67,11 @@ static void segment_walk(struct segment *s)
     s->end = KL_STORE_BLOCK + at;
 }
 
+static int64_t segment_end_offset(const struct segment *s)
+{
+    return s->count > 0 ? s->frames[s->count - 1].info.last_offset + 1 : -1;
+}
+
 void segment_init(struct segment *s, const uint8_t *frames, size_t size,
                   uint64_t seed)
 {
@@ -78,6 +85,12 @@ void segment_init(struct segment *s, const uint8_t *frames, size_t size,
     s->seg.info.size = KL_STORE_BLOCK + size;
     segment_walk(s);
     s->seg.info.base = s->count > 0 ? s->frames[0].info.base_offset : 0;
+    s->seg.info.end = s->seg.info.base;
+    if (s->count > 0)
+        s->seg.info.end = segment_end_offset(s);
+    /* What does not verify should have held some records more. */
+    if (s->end < s->seg.info.size)
+        s->seg.info.end += SEGMENT_MISSING;
 }
 
 void segment_set_index(struct segment *s, const uint8_t *data, size_t size,
@@ -86,11 +99,6 @@ void segment_set_index(struct segment *s, const uint8_t *data, size_t size,
     s->index = (struct segment_file){{&file_vfs}, data, size, 0};
     s->seg.index_reader = &s->index.base;
     s->seg.index_blocks = blocks;
-}
-
-static int64_t segment_end_offset(const struct segment *s)
-{
-    return s->count > 0 ? s->frames[s->count - 1].info.last_offset + 1 : -1;
 }
 
 /* The frame with the offset, or NULL. */
@@ -168,7 +176,7 @@ void segment_check_find(struct segment *s, int64_t offset)
         .alloc = &fuzz_alloc,
         .seed = s->log.seed,
         .base = s->seg.info.base,
-        .limit = s->end,
+        .limit = s->seg.info.size,
     };
     const struct segment_frame *f = segment_frame_of(s, offset);
     uint64_t position = 0;
@@ -178,8 +186,10 @@ void segment_check_find(struct segment *s, int64_t offset)
         FUZZ_CHECK(rc == 0 && position == f->position);
     else if (s->count > 0 && offset == segment_end_offset(s))
         FUZZ_CHECK(rc == 0 && position == s->end);
-    else
+    else if (f || offset < s->seg.info.base)
         FUZZ_CHECK(rc == KL_ECORRUPT);
+    else
+        FUZZ_CHECK(rc == 0 ? position <= s->seg.info.size : rc == KL_ECORRUPT);
 }
 
 /* ---- reading ------------------------------------------------------------- */
@@ -198,7 +208,7 @@ static void segment_check_frames(struct segment *s,
         FUZZ_CHECK(kl_batch_frame_verify(p, left, s->log.seed, &info) == 0);
         FUZZ_CHECK(next < 0 ? info.base_offset <= j->read->offset &&
                                   info.last_offset >= j->read->offset
-                            : info.base_offset >= next);
+                            : info.base_offset == next);
         FUZZ_CHECK(info.last_offset < j->end);
         next = info.last_offset + 1;
         p += info.frame_size;
@@ -220,14 +230,22 @@ void segment_check_read(struct segment *s, int64_t offset, int64_t end,
         .end = end,
         .hint = hint,
         .limit = s->seg.info.size,
+        .segment_end = s->seg.info.end,
+        .expected = -1,
         .index_blocks = s->seg.index_blocks,
     };
     const struct segment_frame *f = segment_frame_of(s, offset);
 
+    if (offset < s->seg.info.base || offset >= s->seg.info.end)
+        return; /* it would have been looked for in another one */
     kl_store_read_lane(&j.job);
     FUZZ_CHECK(j.code == 0 || j.code == KL_ECORRUPT);
     if (j.code == 0 && j.size > 0)
         segment_check_frames(s, &j);
+    /* The reader goes on behind what is lost, and it does go on. */
+    if (j.code == KL_ECORRUPT)
+        FUZZ_CHECK(j.damage.from <= offset && j.damage.to > offset &&
+                   j.next_offset == j.damage.to);
     if (f && hint == 0) {
         FUZZ_CHECK(j.code == 0);
         FUZZ_CHECK((j.size > 0) == (f->info.last_offset < end));
@@ -274,9 +292,10 @@ void segment_check_lookup(struct segment *s, int64_t timestamp, int64_t start,
         .log = &s->log,
         .seg = &s->seg,
         .lookup = &lookup,
-        .limit = s->end,
+        .limit = s->seg.info.size,
         .start = start,
         .end = end,
+        .segment_end = s->seg.info.end,
         .index_blocks = s->seg.index_blocks,
     };
     int64_t offset, found;
@@ -287,8 +306,9 @@ void segment_check_lookup(struct segment *s, int64_t timestamp, int64_t start,
                j.code == KL_EUNSUPPORTED || j.code == KL_EBATCH);
     if (j.code == 0)
         FUZZ_CHECK(j.found_timestamp >= timestamp && j.found_offset >= start &&
-                   j.found_offset < end && segment_frame_of(s, j.found_offset));
-    if (may_skip)
+                   j.found_offset < end);
+    /* Behind what is damaged there may be more. */
+    if (may_skip || (rc && s->end < s->seg.info.size))
         return;
     FUZZ_CHECK(j.code == rc);
     FUZZ_CHECK(rc || (j.found_offset == offset && j.found_timestamp == found));

@@ -451,6 +451,7 @@ START_TEST(manifest_decode_segments_out_of_order)
     ck_assert_int_eq(kl_store_manifest_encode(&b, &m), 0);
     ck_assert_int_eq(manifest_decode(b.data, b.size), KL_ECORRUPT);
     infos[0].base = 5;
+    infos[0].end = 10;
     ck_assert_int_eq(kl_store_manifest_encode(&b, &m), 0);
     ck_assert_int_eq(manifest_decode(b.data, b.size), 0);
     fail_alloc_arm(&alloc, 1);

@@ -1,7 +1,7 @@
 /*
  * Decoders of the store refuse what no encoder writes, also where the checksum
- * is right: reserved fields that are not zero, bytes behind the content, index
- * entries that do not ascend.
+ * is right: reserved fields that are not zero, bytes behind the content, ranges
+ * that overlap or are none, index entries that do not ascend.
  */
 #include "store_fixture.h"
 
@@ -91,8 +91,8 @@ START_TEST(manifest_is_exact)
 {
     /* The last field of each segment range. */
     static const size_t reserved[] = {24 + 36 + 52, 24 + 36 + 56 + 55};
-    struct kl_store_segment_info segments[] = {{.base = 0, .end = 5},
-                                               {.base = 5, .end = -1}};
+    struct kl_store_segment_info segments[] = {
+        {.base = 0, .end = 5, .size = KL_STORE_BLOCK}, {.base = 5, .end = -1}};
     struct kl_store_manifest m = {.count = 2, .segments = segments};
     struct kl_base_buf b;
 
@@ -102,6 +102,72 @@ START_TEST(manifest_is_exact)
                    sizeof reserved / sizeof *reserved);
     check_trailing(&b, manifest_decode);
     kl_base_buf_deinit(&b);
+}
+END_TEST
+
+static int manifest_code(struct kl_store_segment_info a,
+                         struct kl_store_segment_info b)
+{
+    struct kl_store_segment_info segments[] = {a, b};
+    struct kl_store_manifest m = {.count = 2, .segments = segments};
+    struct kl_base_buf buf;
+    int rc;
+
+    kl_base_buf_init(&buf, &kl_base_alloc_libc);
+    ck_assert_int_eq(kl_store_manifest_encode(&buf, &m), 0);
+    rc = manifest_decode(buf.data, buf.size);
+    kl_base_buf_deinit(&buf);
+    return rc;
+}
+
+START_TEST(manifest_ranges_are_sound)
+{
+    struct kl_store_segment_info a = {.base = 4, .end = 9, .size = 5000};
+    struct kl_store_segment_info b = {.base = 9, .end = 12, .size = 5000};
+    struct kl_store_segment_info open = {.base = 9, .end = -1};
+
+    ck_assert_int_eq(manifest_code(a, b), 0);
+    ck_assert_int_eq(manifest_code(a, open), 0);
+    a.end = 10; /* overlaps */
+    ck_assert_int_eq(manifest_code(a, b), KL_ECORRUPT);
+    a.end = 3;
+    ck_assert_int_eq(manifest_code(a, b), KL_ECORRUPT);
+    a.end = -1; /* only the last may be open */
+    ck_assert_int_eq(manifest_code(a, b), KL_ECORRUPT);
+    a.end = 8; /* a gap is damage, but not of the manifest */
+    ck_assert_int_eq(manifest_code(a, b), 0);
+    a.size = KL_STORE_BLOCK - 1;
+    ck_assert_int_eq(manifest_code(a, b), KL_ECORRUPT);
+    a.size = (uint64_t)INT64_MAX + 1;
+    ck_assert_int_eq(manifest_code(a, b), KL_ECORRUPT);
+    a.size = KL_STORE_BLOCK;
+    b.end = 8;
+    ck_assert_int_eq(manifest_code(a, b), KL_ECORRUPT);
+}
+END_TEST
+
+START_TEST(slot_ranges_are_sound)
+{
+    static const struct kl_store_segment_info bad[] = {
+        {.base = -2, .end = 5, .size = 5000},
+        {.base = 6, .end = 5, .size = 5000},
+        {.base = 0, .end = -1, .size = 5000},
+        {.base = 0, .end = 5, .size = KL_STORE_BLOCK - 1},
+    };
+    struct kl_store_slot s = {
+        .file_count = 4, .file_size = 16384, .log_count = 1};
+
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        struct kl_store_slot_log log = {.leo = 9, .active = bad[i]};
+        struct kl_base_buf b;
+
+        kl_base_buf_init(&b, &kl_base_alloc_libc);
+        kl_store_slot_begin(&b, &s);
+        kl_store_slot_add(&b, &log, NULL);
+        kl_store_slot_end(&b);
+        ck_assert_msg(slot_decode(b.data, b.size) == KL_ECORRUPT, "%zu", i);
+        kl_base_buf_deinit(&b);
+    }
 }
 END_TEST
 
@@ -181,6 +247,8 @@ Suite *suite_store_strict(void)
 
     tcase_add_test(t, identity_is_exact);
     tcase_add_test(t, manifest_is_exact);
+    tcase_add_test(t, manifest_ranges_are_sound);
+    tcase_add_test(t, slot_ranges_are_sound);
     tcase_add_test(t, slot_is_exact);
     tcase_add_test(t, group_is_exact);
     tcase_add_test(t, index_entries_ascend);
