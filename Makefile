@@ -357,7 +357,7 @@ fuzz: ## libFuzzer with sanitizers (TARGET=name, SECONDS=n or RUNS=n)
 fuzz-merge: ## put what it found into the tree, minimised (TARGET=name)
 ifneq ($(VARIANT),fuzz)
 fuzz fuzz-merge:
-	@$(MAKE) VARIANT=fuzz BUILD=build/fuzz $@
+	@$(MAKE) VARIANT=fuzz BUILD=build/fuzz$(if $(SANITIZE),,-fast) $@
 else
 fuzz fuzz-merge: $(BUILD)/test/fuzz \
     $(addprefix $(BUILD)/test/fuzz-,$(or $(TARGET),$(FUZZ)))

@@ -78,8 +78,8 @@ static void interval_times(struct interval_walk *w, uint64_t from)
         w->last.last_ms = synced->last_ms;
 }
 
-/* The medium has lost what had been synced: the log ends where it had been, and
- * goes on in another segment; reads find what is missing. */
+/* The medium has lost what had been synced: the log ends where it had been, or
+ * has gone on in another segment already; reads find what is missing. */
 static int interval_lost(struct interval_walk *w,
                          const struct kl_store_segment_info *info,
                          uint64_t from)
@@ -91,7 +91,7 @@ static int interval_lost(struct interval_walk *w,
     w->last.size = from;
     w->accepted = w->lost = w->changed = 1;
     interval_times(w, from);
-    return 0;
+    return info->end >= 0 && info->end == w->last.end;
 }
 
 /* Walks an open segment file. Returns 1 where it holds together up to its

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Runs libFuzzer: fuzz.sh BUILD run|merge OPTION TARGET...
 #
-# Each target grows BUILD/corpus/<target>, which begins with its seeds and what
+# Each target grows build/corpus/<target>, which begins with its seeds and what
 # is in the tree. merge takes from there into the tree what reaches more, in as
 # few and small inputs as it can; inputs named found-* stay as they are.
 build=$1 what=$2 option=$3
@@ -19,7 +19,7 @@ stat() {
 }
 
 for target; do
-    grown=$build/corpus/$target tree=test/fuzz/corpus/$target
+    grown=build/corpus/$target tree=test/fuzz/corpus/$target
     mkdir -p "$grown" "$tree"
     "$build/test/fuzz" -s "$target" "$grown" || exit 1
     if [ "$what" = run ]; then

@@ -18,7 +18,7 @@ static void store_run(const uint8_t *data, size_t size)
     image_fixture_init(&f);
     if (opened_open(&f, &e) == 0) {
         opened_read(&f, image, !with_sums);
-        opened_go_on(&f, &e, what & 0x40);
+        opened_go_on(&f, &e, !with_sums, what & 0x40);
     }
     image_fixture_deinit(&f);
     fuzz_alloc_end();

@@ -75,7 +75,7 @@ static void wal_run(const uint8_t *data, size_t size)
         if (!with_sums && kl_store_verdict(f.store) != KL_STORE_VERDICT_DAMAGED)
             wal_check_state(&f, &e);
         opened_read(&f, image, !with_sums);
-        opened_go_on(&f, &e, what & 0x40);
+        opened_go_on(&f, &e, !with_sums, what & 0x40);
     }
     image_fixture_deinit(&f);
     fuzz_alloc_end();

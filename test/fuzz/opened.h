@@ -15,7 +15,8 @@ int opened_open(struct store_fixture *f, const struct edit *e);
 void opened_read(struct store_fixture *f, const struct image *image,
                  int is_genuine);
 /* Looks up, appends to every log, stops or crashes, opens again: what there was
- * is still there, or the store says what it has found damaged. */
-void opened_go_on(struct store_fixture *f, const struct edit *e, int is_crash);
+ * is still there, unless somebody made checksums of a lie right. */
+void opened_go_on(struct store_fixture *f, const struct edit *e, int is_genuine,
+                  int is_crash);
 
 #endif

@@ -1,0 +1,149 @@
+/*
+ * What fuzzing edited stores has found, each in its smallest form.
+ */
+#include "store_fixture.h"
+
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static struct store_fixture f;
+
+static void setup(void)
+{
+    store_fixture_init(&f);
+    ck_assert_int_eq(store_fixture_open(&f), 0);
+}
+
+static void teardown(void)
+{
+    store_fixture_deinit(&f);
+}
+
+/* Segments of 8 KiB also for a log that was opened. */
+static void set_small_segments(struct kl_store_log *log)
+{
+    struct kl_store_log_config config = log->config;
+
+    config.segment_bytes = 8192;
+    kl_store_log_configure(log, &config);
+}
+
+static const char *path_of(const struct kl_store_log *log, const char *name)
+{
+    static char path[KL_STORE_PATH_MAX];
+
+    kl_store_path_in_log(log, name, path);
+    return path;
+}
+
+/* A rename that was lost, or a backup: the manifest does not know the segment
+ * that the slot knows. It must not be deleted as a leftover. */
+START_TEST(manifest_of_another_time_deletes_nothing)
+{
+    struct kl_store_id id = store_fixture_id(1, 0);
+    struct kl_store_log *log =
+        store_fixture_create(&f, &id, KL_STORE_FLUSH_COMMIT, 8192);
+    char path[KL_STORE_PATH_MAX];
+    uint8_t *manifest;
+    size_t size;
+
+    store_fixture_fill(&f, log, 2, 500, 1);
+    store_fixture_settle(&f);
+    store_fixture_close(&f);
+    log = store_fixture_reopen(&f, &id);
+    store_fixture_expect(&f, log, 0, 2, 500, 1);
+    snprintf(path, sizeof path, "%s", path_of(log, "manifest"));
+    manifest = store_fixture_load(&f, path, &size);
+    set_small_segments(log);
+    store_fixture_fill(&f, log, 40, 500, 1);
+    store_fixture_settle(&f);
+    store_fixture_close(&f);
+    store_fixture_save(&f, path, manifest, size);
+    free(manifest);
+    log = store_fixture_reopen(&f, &id);
+    store_fixture_expect(&f, log, 0, 42, 500, 1);
+    ck_assert_uint_gt(store_fixture_view(log).segment_count, 1);
+}
+END_TEST
+
+/* An instance is not enough: a manifest names its log too. */
+START_TEST(manifest_of_another_log_is_not_taken)
+{
+    struct kl_store_id ids[2] = {store_fixture_id(1, 0),
+                                 store_fixture_id(1, 1)};
+    struct kl_store_log *log;
+    struct kl_store_manifest m;
+    struct kl_base_buf b;
+    uint8_t *data;
+    size_t size;
+
+    log = store_fixture_create(&f, &ids[0], KL_STORE_FLUSH_COMMIT, 8192);
+    store_fixture_fill(&f, log, 3, 100, 1);
+    store_fixture_settle(&f);
+    store_fixture_close(&f);
+    log = store_fixture_reopen(&f, &ids[0]);
+    data = store_fixture_load(&f, path_of(log, "manifest"), &size);
+    ck_assert_int_eq(kl_store_manifest_decode(data, size, &f.alloc.alloc, &m),
+                     0);
+    m.id = ids[1];
+    m.segments[0].base = 1;
+    kl_base_buf_init(&b, &f.alloc.alloc);
+    ck_assert_int_eq(kl_store_manifest_encode(&b, &m), 0);
+    store_fixture_save(&f, path_of(log, "manifest"), b.data, b.size);
+    kl_base_buf_deinit(&b);
+    kl_base_free(&f.alloc.alloc, m.segments, m.count * sizeof *m.segments);
+    free(data);
+    store_fixture_expect(&f, log, 0, 3, 100, 1);
+}
+END_TEST
+
+/* What is written after the loss of a synced segment is not lost with it when
+ * the process is killed. */
+START_TEST(interval_log_goes_on_behind_a_lost_segment)
+{
+    struct kl_store_id id = store_fixture_id(1, 0);
+    struct kl_store_log *log =
+        store_fixture_create(&f, &id, KL_STORE_FLUSH_INTERVAL, 8192);
+    char segment[KL_STORE_PATH_MAX];
+
+    store_fixture_fill(&f, log, 5, 100, 1);
+    store_fixture_settle(&f);
+    kl_store_path_segment(log, 0, "seg", segment);
+    store_fixture_close(&f);
+    log = store_fixture_reopen(&f, &id);
+    /* A crash, so that open has to look. */
+    store_fixture_fill(&f, log, 1, 100, 1);
+    store_fixture_settle(&f);
+    store_fixture_crash(&f);
+    store_fixture_unlink(&f, segment);
+    log = store_fixture_reopen(&f, &id);
+    store_fixture_fill(&f, log, 1, 100, 1);
+    store_fixture_settle(&f);
+    ck_assert_int_eq(store_fixture_view(log).durable_leo,
+                     store_fixture_view(log).leo);
+    for (int i = 0; i < 3; i++) {
+        int64_t end = store_fixture_view(log).leo;
+
+        store_fixture_crash(&f);
+        log = store_fixture_reopen(&f, &id);
+        ck_assert_int_eq(store_fixture_view(log).leo, end);
+        store_fixture_expect(&f, log, end - 1, end, 100, 1);
+    }
+}
+END_TEST
+
+Suite *suite_store_found(void);
+
+Suite *suite_store_found(void)
+{
+    Suite *suite = suite_create("store_found");
+    TCase *t = tcase_create("found");
+
+    tcase_add_checked_fixture(t, setup, teardown);
+    tcase_add_test(t, manifest_of_another_time_deletes_nothing);
+    tcase_add_test(t, manifest_of_another_log_is_not_taken);
+    tcase_add_test(t, interval_log_goes_on_behind_a_lost_segment);
+    suite_add_tcase(suite, t);
+    return suite;
+}
