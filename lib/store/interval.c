@@ -198,10 +198,10 @@ static int interval_segments(struct interval_walk *w)
             w->kept = i + 1;
             continue;
         }
-        /* It may follow on what was deleted meanwhile; any other gap ends the
-         * log. */
+        /* The one before it is whole, or there is none: a gap is what was
+         * deleted meanwhile or what the medium has lost, not the end. */
         if (!is_synced &&
-            (i == 0 || (info->base > expected && info->base <= log->start)))
+            (i == 0 || (info->base > expected && info->base < w->cut)))
             expected = info->base;
         if (!is_synced && info->base != expected)
             break;

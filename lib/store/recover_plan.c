@@ -175,6 +175,23 @@ static int plan_truncate(struct kl_store_replay *plan,
     return 0;
 }
 
+static int plan_start(struct kl_store_replay *plan,
+                      const struct kl_store_entry_header *e)
+{
+    struct kl_store_log *log = plan->log;
+
+    if (e->offset > log->start)
+        log->start = log->durable_start = e->offset;
+    if (log->start <= log->leo || log->flush != KL_STORE_FLUSH_COMMIT)
+        return 0;
+    if (!log->suspect)
+        return KL_ECORRUPT;
+    /* Only what was durable could be deleted: groups that are lost had it. */
+    log->leo = log->durable_leo = log->start;
+    plan->touched = 1;
+    return 0;
+}
+
 static int plan_epoch(struct kl_store_log *log,
                       const struct kl_store_entry_header *e)
 {
@@ -218,9 +235,7 @@ int kl_store_recover_entry(struct kl_store_recovery *r,
     case KL_STORE_ENTRY_EPOCH:
         return plan_epoch(log, e);
     case KL_STORE_ENTRY_START:
-        if (e->offset > log->start)
-            log->start = log->durable_start = e->offset;
-        return 0;
+        return plan_start(plan, e);
     case KL_STORE_ENTRY_DELETE:
         plan_delete(r, log);
         return 0;
