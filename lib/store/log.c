@@ -496,8 +496,13 @@ static void log_drop_queued(struct kl_store_log *log,
             KL_BASE_CONTAINER(l, struct kl_store_entry, order);
 
         next = l->next;
-        if (e->state == KL_STORE_ENTRY_QUEUED &&
-            e->type != KL_STORE_ENTRY_CREATE)
+        /* Appends of an interval log do not wait for the WAL, but they build
+         * on truncations that do. */
+        if ((e->state == KL_STORE_ENTRY_QUEUED &&
+             e->type != KL_STORE_ENTRY_CREATE) ||
+            (e->state == KL_STORE_ENTRY_DURABLE &&
+             e->type == KL_STORE_ENTRY_APPEND &&
+             log->flush == KL_STORE_FLUSH_INTERVAL))
             kl_store_entry_free(e);
     }
 }

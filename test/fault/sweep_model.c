@@ -50,11 +50,26 @@ void model_copy(struct model *m, struct model_memory *memory,
     }
 }
 
+/* What waits for the WAL when its log is deleted never gets there. */
+static void model_drop(const struct model *m, struct model_log *log)
+{
+    for (int i = log->count; i > 0; i--) {
+        struct model_change *c = &log->changes[i - 1];
+
+        if (c->type == MODEL_CREATE || c->sequence <= m->durable)
+            return;
+        c->is_dropped = 1;
+    }
+}
+
 struct model_change *model_add(struct model *m, struct model_log *log,
                                enum model_type type, int64_t offset)
 {
-    struct model_change *c = &log->changes[log->count++];
+    struct model_change *c;
 
+    if (type == MODEL_DELETE)
+        model_drop(m, log);
+    c = &log->changes[log->count++];
     need(log->count < MODEL_CHANGES);
     memset(c, 0, sizeof *c);
     c->type = type;
@@ -324,6 +339,7 @@ static int model_durable(const struct model *m, const struct model_log *log)
 
     for (int i = 0; i < log->count; i++)
         if (log->changes[i].sequence <= m->durable &&
+            !log->changes[i].is_dropped &&
             (log->changes[i].flush == KL_STORE_FLUSH_COMMIT ||
              log->changes[i].type != MODEL_APPEND))
             durable = i + 1;

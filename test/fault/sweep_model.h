@@ -28,6 +28,7 @@ struct model_change
     int32_t epoch;
     uint32_t truncation; /* the log's count after it */
     uint64_t hash;       /* of an APPEND's records */
+    uint8_t is_dropped;  /* its log was deleted while it still waited */
 };
 
 struct model_log

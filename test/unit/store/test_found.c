@@ -203,6 +203,29 @@ START_TEST(start_behind_a_lost_group)
 }
 END_TEST
 
+/* Appends of an interval log do not wait for the WAL; one that builds on a
+ * truncation goes with it where the log is deleted first. */
+START_TEST(delete_drops_what_builds_on_a_dropped_cut)
+{
+    struct kl_store_id id = store_fixture_id(1, 0);
+    struct kl_store_log *log =
+        store_fixture_create(&f, &id, KL_STORE_FLUSH_INTERVAL, 8192);
+    const struct kl_store_entry *e;
+
+    store_fixture_fill(&f, log, 2, 100, 1);
+    store_fixture_settle(&f);
+    ck_assert_int_eq(kl_store_truncate(log, 1), 0);
+    store_fixture_fill(&f, log, 1, 100, 2);
+    ck_assert_int_eq(kl_store_delete(log), 0);
+    ck_assert_ptr_eq(log->pending.next, log->pending.prev);
+    e = KL_BASE_CONTAINER(log->pending.next, struct kl_store_entry, order);
+    ck_assert_int_eq(e->type, KL_STORE_ENTRY_DELETE);
+    store_fixture_settle(&f);
+    ck_assert_int_eq(kl_store_failure(f.store, NULL), 0);
+    ck_assert_int_eq(store_fixture_count(&f, "data/logs", ""), 0);
+}
+END_TEST
+
 Suite *suite_store_found(void);
 
 Suite *suite_store_found(void)
@@ -216,6 +239,7 @@ Suite *suite_store_found(void)
     tcase_add_test(t, interval_log_goes_on_behind_a_lost_segment);
     tcase_add_test(t, interval_log_goes_on_behind_a_gap);
     tcase_add_test(t, start_behind_a_lost_group);
+    tcase_add_test(t, delete_drops_what_builds_on_a_dropped_cut);
     suite_add_tcase(suite, t);
     return suite;
 }
