@@ -32,7 +32,8 @@ static void setup_seed(uint64_t seed)
     now_ns = 1000;
     call_count = 0;
     disk = sim_disk_new(0);
-    sim_lanes_init(&lanes, disk, seed, &now_ns);
+    sim_lanes_init(&lanes, seed, &now_ns);
+    sim_lanes_watch(&lanes, disk);
     for (int i = 0; i < KL_OS_LANE_COUNT; i++) {
         name[0] = (char)('0' + i);
         need_ok(disk->base.ops->open(&disk->base, name,

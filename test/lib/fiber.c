@@ -5,8 +5,9 @@
 #include "fiber.h"
 
 #include "need.h"
+#include "pool.h"
 
-#include <stdlib.h>
+#include <stdint.h>
 #include <ucontext.h>
 
 #if defined __has_feature
@@ -54,11 +55,9 @@ struct fiber
 
 struct fiber *fiber_new(void)
 {
-    struct fiber *f = calloc(1, sizeof *f);
+    struct fiber *f = pool_zeroed(sizeof *f);
 
-    need(f != NULL);
-    f->stack = malloc(FIBER_STACK);
-    need(f->stack != NULL);
+    f->stack = pool_take(FIBER_STACK);
 #ifdef FIBER_TSAN
     f->tsan_inside = __tsan_create_fiber(0);
 #endif
@@ -71,8 +70,8 @@ void fiber_free(struct fiber *f)
 #ifdef FIBER_TSAN
     __tsan_destroy_fiber(f->tsan_inside);
 #endif
-    free(f->stack);
-    free(f);
+    pool_give(f->stack, FIBER_STACK);
+    pool_give(f, sizeof *f);
 }
 
 static void fiber_enter(struct fiber *f)

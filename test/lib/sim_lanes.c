@@ -195,8 +195,7 @@ static const struct kl_os_lanes_ops lanes_ops = {
     .free = lanes_free,
 };
 
-void sim_lanes_init(struct sim_lanes *l, struct sim_disk *disk, uint64_t seed,
-                    int64_t *now_ns)
+void sim_lanes_init(struct sim_lanes *l, uint64_t seed, int64_t *now_ns)
 {
     memset(l, 0, sizeof *l);
     l->base.ops = &lanes_ops;
@@ -206,10 +205,12 @@ void sim_lanes_init(struct sim_lanes *l, struct sim_disk *disk, uint64_t seed,
     kl_base_rng_seed(&l->rng, seed);
     for (int i = 0; i < KL_OS_LANE_COUNT; i++)
         l->lanes[i].fiber = fiber_new();
-    if (disk) {
-        disk->enter = lanes_enter;
-        disk->enter_user = l;
-    }
+}
+
+void sim_lanes_watch(struct sim_lanes *l, struct sim_disk *disk)
+{
+    disk->enter = lanes_enter;
+    disk->enter_user = l;
 }
 
 void sim_lanes_deinit(struct sim_lanes *l)

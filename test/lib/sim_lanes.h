@@ -41,9 +41,9 @@ struct sim_lanes
     uint64_t switches; /* times that a job was left for another */
 };
 
-/* The calls of disk, where it is not NULL, take time. */
-void sim_lanes_init(struct sim_lanes *l, struct sim_disk *disk, uint64_t seed,
-                    int64_t *now_ns);
+void sim_lanes_init(struct sim_lanes *l, uint64_t seed, int64_t *now_ns);
+/* From now on these are the calls that take time. */
+void sim_lanes_watch(struct sim_lanes *l, struct sim_disk *disk);
 /* All jobs must have been taken. */
 void sim_lanes_deinit(struct sim_lanes *l);
 /* When the slowest call under way will have returned; 0 = there is none. */

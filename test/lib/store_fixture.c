@@ -35,8 +35,20 @@ void store_fixture_simulate(struct store_fixture *f, uint64_t seed)
     f->lanes->ops->free(f->lanes);
     f->disk = sim_disk_new(0);
     f->memory = f->trace.inner = &f->disk->base;
-    sim_lanes_init(&f->sim, f->disk, seed, &f->now_ns);
+    sim_lanes_init(&f->sim, seed, &f->now_ns);
+    sim_lanes_watch(&f->sim, f->disk);
     f->lanes = &f->sim.base;
+}
+
+void store_fixture_cut_power(struct store_fixture *f, struct sim_choice choice)
+{
+    struct sim_disk *after = sim_disk_crash(f->disk, choice);
+
+    store_fixture_crash(f);
+    sim_disk_free(f->disk);
+    f->disk = after;
+    f->memory = f->trace.inner = &after->base;
+    sim_lanes_watch(&f->sim, after);
 }
 
 void store_fixture_deinit(struct store_fixture *f)

@@ -34,6 +34,8 @@ void store_fixture_init(struct store_fixture *f);
 /* Before the first opening: on a simulated disk, and a seed decides in which
  * order things finish. */
 void store_fixture_simulate(struct store_fixture *f, uint64_t seed);
+/* Closes with what a power cut leaves of its simulated disk. */
+void store_fixture_cut_power(struct store_fixture *f, struct sim_choice choice);
 void store_fixture_deinit(struct store_fixture *f);
 /* Opens, formatting where needed; returns the code. */
 int store_fixture_open(struct store_fixture *f);

@@ -379,40 +379,65 @@ static void reopen(struct world *w)
         check_subject(w, &w->subjects[i]);
 }
 
-static void run(uint64_t seed, int with_cuts)
+enum ending {
+    KILL,          /* all that was written stays */
+    FAILING_CALLS, /* the same, but from a call on none reaches the disk */
+    POWER_CUT
+};
+
+static void end(struct world *w, enum ending ending)
+{
+    struct sim_choice choice = {.number = kl_base_rng_next(&w->rng)};
+
+    choice.profile = (enum sim_profile)(choice.number % SIM_PROFILES);
+    choice.fate =
+        (enum sim_fate)(SIM_FATE_LOST + choice.number / SIM_PROFILES %
+                                            (SIM_FATES - SIM_FATE_LOST));
+    if (ending != FAILING_CALLS && kl_base_rng_below(&w->rng, 4) == 0) {
+        store_fixture_close(&w->f);
+        for (int i = 0; i < LOGS; i++)
+            w->subjects[i].durable_count = w->subjects[i].change_count;
+    } else if (ending == POWER_CUT) {
+        store_fixture_cut_power(&w->f, choice);
+    } else {
+        store_fixture_crash(&w->f);
+        trace_vfs_heal(&w->f.trace);
+    }
+}
+
+static void run(uint64_t seed, enum ending ending, int is_simulated)
 {
     static struct world w;
 
     memset(&w, 0, sizeof w);
     store_fixture_init(&w.f);
+    if (is_simulated) {
+        store_fixture_simulate(&w.f, seed);
+        w.f.sim.stall_chance = 1000;
+    }
     w.seed = seed;
     kl_base_rng_seed(&w.rng, seed);
     w.f.config.cache_bytes_max = kl_base_rng_below(&w.rng, 3) * 8192;
     w.f.config.file_max = kl_base_rng_below(&w.rng, 2) ? 4 : 64;
     for (int i = 0; i < LOGS; i++) {
         w.subjects[i].id = store_fixture_id(i / 2, i);
-        w.subjects[i].flush =
-            i == 3 ? KL_STORE_FLUSH_INTERVAL : KL_STORE_FLUSH_COMMIT;
+        /* What is written only is not what a power cut leaves. */
+        w.subjects[i].flush = i == 3 && ending != POWER_CUT
+                                  ? KL_STORE_FLUSH_INTERVAL
+                                  : KL_STORE_FLUSH_COMMIT;
     }
     reopen(&w);
     for (int round = 0; round < 12; round++) {
         int steps = 1 + (int)kl_base_rng_below(&w.rng, 60);
 
-        if (with_cuts)
+        if (ending == FAILING_CALLS)
             trace_vfs_cut(&w.f.trace, kl_base_rng_below(&w.rng, 120));
         for (int i = 0; i < steps; i++) {
             change(&w, &w.subjects[kl_base_rng_below(&w.rng, LOGS)]);
             if (kl_base_rng_below(&w.rng, 3) == 0)
                 turn(&w);
         }
-        if (!with_cuts && kl_base_rng_below(&w.rng, 4) == 0) {
-            store_fixture_close(&w.f);
-            for (int i = 0; i < LOGS; i++)
-                w.subjects[i].durable_count = w.subjects[i].change_count;
-        } else {
-            store_fixture_crash(&w.f);
-            trace_vfs_heal(&w.f.trace);
-        }
+        end(&w, ending);
         reopen(&w);
         if (kl_base_rng_below(&w.rng, 3) == 0) {
             /* Once more: what open did must be durable by itself. */
@@ -426,14 +451,22 @@ static void run(uint64_t seed, int with_cuts)
 START_TEST(store_survives_kills)
 {
     for (uint64_t seed = 0; seed < SEEDS; seed++)
-        run((uint64_t)_i * 1000 + seed, 0);
+        run((uint64_t)_i * 1000 + seed, KILL, 0);
 }
 END_TEST
 
 START_TEST(store_survives_power_cuts_between_calls)
 {
     for (uint64_t seed = 0; seed < SEEDS; seed++)
-        run((uint64_t)_i * 1000 + 500 + seed, 1);
+        run((uint64_t)_i * 1000 + 500 + seed, FAILING_CALLS, 0);
+}
+END_TEST
+
+/* The same with lanes that run beside each other, and sometimes stall. */
+START_TEST(simulated_store_survives)
+{
+    for (uint64_t seed = 0; seed < SEEDS; seed++)
+        run((uint64_t)_i * 1000 + seed, (enum ending)_i, 1);
 }
 END_TEST
 
@@ -447,6 +480,7 @@ Suite *suite_store_model(void)
     tcase_set_timeout(tcase, 120);
     tcase_add_loop_test(tcase, store_survives_kills, 0, 4);
     tcase_add_loop_test(tcase, store_survives_power_cuts_between_calls, 0, 4);
+    tcase_add_loop_test(tcase, simulated_store_survives, KILL, POWER_CUT + 1);
     suite_add_tcase(suite, tcase);
     return suite;
 }
