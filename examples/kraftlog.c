@@ -28,6 +28,9 @@ static const char tool_help[] =
     "  stat\n"
     "  accept-loss\n"
     "  verify [-f] [-j]\n"
+    "  dump [-f] [-j] [wal]\n"
+    "  dump [-f] [-j] [-r] log TOPIC PARTITION\n"
+    "  dump [-j] [-r] file PATH\n"
     "options:\n"
     "  -D DIR  the data folder\n"
     "  -C      make the folder where there is none, as topic create does\n"
@@ -334,6 +337,7 @@ static int tool_run(struct tool *t, char **argv)
         {"stat", tool_stat, "", "", 0},
         {"accept-loss", tool_accept_loss, "", "", 0},
         {"verify", tool_verify, "fj", "", 1},
+        {"dump", tool_dump, "fjr", "", 1},
     };
     struct tool_args args = {0};
 

@@ -1,5 +1,6 @@
 /*
- * Looking at a data folder without opening it as a node: is it whole?
+ * Looking at a data folder without opening it as a node: is it whole, and what
+ * is in it?
  *
  * A task is begun and then gives items one after another: lines of a report,
  * each with a type and fields that have names. What types and fields there are
@@ -28,7 +29,9 @@ typedef struct kl_item kl_item;
 enum {
     /* Look also where a node holds the folder. What it is writing meanwhile may
      * then seem damaged. */
-    KL_INSPECT_FORCE = 1
+    KL_INSPECT_FORCE = 1,
+    KL_INSPECT_RECORDS = 2 /* kl_inspect_dump_log: records too, not batches
+                              alone */
 };
 
 /* Makes a handle; touches no file. Its memory comes from the allocator of
@@ -61,6 +64,29 @@ KL_API int kl_inspect_errmsg(const kl_inspect *inspect, char *buf, size_t size);
  * as it was written, at the end one "summary". */
 KL_API int kl_inspect_verify(kl_inspect *inspect, const char *dir,
                              uint32_t flags);
+
+/* What the folder holds. Items: "store", "checkpoint", "log", "segment". */
+KL_API int kl_inspect_dump(kl_inspect *inspect, const char *dir,
+                           uint32_t flags);
+
+/* What the write-ahead log holds. Items: "group", "entry". */
+KL_API int kl_inspect_dump_wal(kl_inspect *inspect, const char *dir,
+                               uint32_t flags);
+
+/* One log: its segments, then its batches as far as they can be had, those that
+ * only the write-ahead log has at the end. topic is a name or the 32 digits of
+ * an identifier. Items: "log", "segment", "batch", "lost", with
+ * KL_INSPECT_RECORDS also "record". KL_ENOTOPIC where there is no such log. */
+KL_API int kl_inspect_dump_log(kl_inspect *inspect, const char *dir,
+                               const char *topic, int32_t partition,
+                               uint32_t flags);
+
+/* One file alone, whatever is around it: identity, checkpoint, manifest,
+ * segment, index or a file of the write-ahead log; its first bytes say which.
+ * Items as above, of an index "index". flags: KL_INSPECT_RECORDS. KL_ENOENT,
+ * KL_ECORRUPT where it is none of these. */
+KL_API int kl_inspect_dump_file(kl_inspect *inspect, const char *path,
+                                uint32_t flags);
 
 /* The next item. It lives until the next call with this handle. KL_EEND behind
  * the last one, KL_ESTATE where no task was begun or it has failed, KL_EIO and

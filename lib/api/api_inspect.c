@@ -101,6 +101,40 @@ int kl_inspect_verify(kl_inspect *inspect, const char *dir, uint32_t flags)
     return r ? r : kl_runtime_inspect_verify(inspect->core, dir, flags);
 }
 
+int kl_inspect_dump(kl_inspect *inspect, const char *dir, uint32_t flags)
+{
+    int r = inspect_check(inspect, dir, flags, KL_INSPECT_FORCE);
+
+    return r ? r : kl_runtime_inspect_dump(inspect->core, dir, flags);
+}
+
+int kl_inspect_dump_wal(kl_inspect *inspect, const char *dir, uint32_t flags)
+{
+    int r = inspect_check(inspect, dir, flags, KL_INSPECT_FORCE);
+
+    return r ? r : kl_runtime_inspect_dump_wal(inspect->core, dir, flags);
+}
+
+int kl_inspect_dump_log(kl_inspect *inspect, const char *dir, const char *topic,
+                        int32_t partition, uint32_t flags)
+{
+    int r = inspect_check(inspect, dir, flags,
+                          KL_INSPECT_FORCE | KL_INSPECT_RECORDS);
+
+    if (r == 0 && (!topic || partition < 0))
+        r = KL_EINVAL;
+    return r ? r
+             : kl_runtime_inspect_dump_log(inspect->core, dir, topic, partition,
+                                           flags);
+}
+
+int kl_inspect_dump_file(kl_inspect *inspect, const char *path, uint32_t flags)
+{
+    int r = inspect_check(inspect, path, flags, KL_INSPECT_RECORDS);
+
+    return r ? r : kl_runtime_inspect_dump_file(inspect->core, path, flags);
+}
+
 int kl_inspect_next(kl_inspect *inspect, const kl_item **item_out)
 {
     const struct kl_runtime_item *item;

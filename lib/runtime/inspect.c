@@ -19,6 +19,7 @@ int kl_runtime_inspect_new(struct kl_runtime_inspect **out,
     in->alloc = *alloc;
     for (size_t i = 0; i < KL_RUNTIME_INSPECT_ITEMS; i++)
         kl_runtime_item_init(&in->items[i], &in->alloc);
+    kl_base_buf_init(&in->frame, &in->alloc);
     r = kl_runtime_inspect_set_vfs(in, NULL);
     if (r) {
         kl_base_free(alloc, in, sizeof *in);
@@ -46,6 +47,12 @@ int kl_runtime_inspect_set_vfs(struct kl_runtime_inspect *in,
 
 void kl_runtime_inspect_end(struct kl_runtime_inspect *in)
 {
+    if (in->has_records)
+        kl_batch_iter_deinit(&in->records);
+    in->has_records = 0;
+    kl_base_buf_deinit(&in->frame);
+    kl_store_dump_free(in->dump);
+    in->dump = NULL;
     if (in->topics)
         kl_controller_free(in->topics);
     in->topics = NULL;
@@ -77,6 +84,15 @@ struct kl_base_error *kl_runtime_inspect_error(struct kl_runtime_inspect *in)
     return &in->error;
 }
 
+int kl_runtime_inspect_fail(struct kl_runtime_inspect *in, int code)
+{
+    kl_runtime_inspect_end(in);
+    if (!in->error.code)
+        kl_base_error_set(&in->error, code, "%s",
+                          kl_base_error_lookup(code)->text);
+    return code;
+}
+
 int kl_runtime_inspect_begin(struct kl_runtime_inspect *in, const char *dir,
                              uint32_t flags,
                              int (*step)(struct kl_runtime_inspect *in))
@@ -92,13 +108,8 @@ int kl_runtime_inspect_begin(struct kl_runtime_inspect *in, const char *dir,
         r = kl_store_inspect_open(in->store, store, &in->error);
     if (r == 0)
         r = kl_runtime_inspect_topics(in);
-    if (r) {
-        kl_runtime_inspect_end(in);
-        return in->error.code
-                   ? r
-                   : kl_base_error_set(&in->error, r, "%s: %s", dir,
-                                       kl_base_error_lookup(r)->text);
-    }
+    if (r)
+        return kl_runtime_inspect_fail(in, r);
     in->flags = flags;
     in->step = step;
     return 0;

@@ -28,6 +28,15 @@ struct kl_base_error *kl_runtime_inspect_error(struct kl_runtime_inspect *in);
 /* Each ends the task before. See kraftlog/inspect.h. */
 int kl_runtime_inspect_verify(struct kl_runtime_inspect *in, const char *dir,
                               uint32_t flags);
+int kl_runtime_inspect_dump(struct kl_runtime_inspect *in, const char *dir,
+                            uint32_t flags);
+int kl_runtime_inspect_dump_wal(struct kl_runtime_inspect *in, const char *dir,
+                                uint32_t flags);
+int kl_runtime_inspect_dump_log(struct kl_runtime_inspect *in, const char *dir,
+                                const char *topic, int32_t partition,
+                                uint32_t flags);
+int kl_runtime_inspect_dump_file(struct kl_runtime_inspect *in,
+                                 const char *path, uint32_t flags);
 
 /* The next item, which lives until the next call. */
 int kl_runtime_inspect_next(struct kl_runtime_inspect *in,

@@ -8,7 +8,10 @@
 #include "runtime/inspect.h"
 #include "store/store.h"
 
-enum { KL_RUNTIME_INSPECT_ITEMS = 64 };
+enum {
+    KL_RUNTIME_INSPECT_ITEMS = 64,
+    KL_RUNTIME_INSPECT_SPARE = 4 /* for what cannot wait */
+};
 
 struct kl_runtime_inspect
 {
@@ -28,6 +31,12 @@ struct kl_runtime_inspect
     struct kl_store_inspect *store;
     struct kl_controller *topics; /* what the metadata log says */
     int topics_partial;           /* not all of it could be read */
+
+    /* Of a dump. */
+    struct kl_store_dump *dump;
+    struct kl_base_buf frame; /* whose records are being told */
+    struct kl_batch_iter records;
+    int has_records; /* records is under way */
 };
 
 /* Ends the task and begins with a folder. */
@@ -35,13 +44,15 @@ int kl_runtime_inspect_begin(struct kl_runtime_inspect *in, const char *dir,
                              uint32_t flags,
                              int (*step)(struct kl_runtime_inspect *in));
 void kl_runtime_inspect_end(struct kl_runtime_inspect *in);
+/* Ends a task that could not be begun; returns the code. */
+int kl_runtime_inspect_fail(struct kl_runtime_inspect *in, int code);
 /* A new item, to be filled and ended; there is room unless is_full. */
 struct kl_runtime_item *kl_runtime_inspect_add(struct kl_runtime_inspect *in,
                                                const char *type);
 static inline int
 kl_runtime_inspect_is_full(const struct kl_runtime_inspect *in)
 {
-    return in->count == KL_RUNTIME_INSPECT_ITEMS;
+    return in->count >= KL_RUNTIME_INSPECT_ITEMS - KL_RUNTIME_INSPECT_SPARE;
 }
 /* Fields that name a log. */
 void kl_runtime_inspect_put_log(struct kl_runtime_inspect *in,

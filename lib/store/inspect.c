@@ -342,6 +342,55 @@ static int inspect_ring_file(struct kl_store_inspect *in, uint32_t index)
                : KL_ENOMEM;
 }
 
+/* Without a checkpoint: the files that are there, all as large as the first. */
+static int inspect_ring_guess(struct kl_store_inspect *in)
+{
+    struct kl_store *s = in->store;
+    uint32_t *count = &s->wal.file_count;
+    struct kl_os_file *file;
+    char path[KL_STORE_PATH_MAX];
+    uint64_t size;
+    int rc = 0;
+
+    while (rc == 0 && *count < KL_STORE_RING_FILES_MAX) {
+        kl_store_path_wal(s, *count, path);
+        rc = s->vfs->ops->open(s->vfs, path, KL_OS_READ, &file);
+        if (rc)
+            break;
+        rc = s->vfs->ops->size(file, &size);
+        if (*count == 0)
+            s->wal.file_size = size / KL_STORE_BLOCK * KL_STORE_BLOCK;
+        s->vfs->ops->close(file);
+        *count += rc == 0;
+    }
+    return rc == KL_ENOENT ? 0 : rc;
+}
+
+int kl_store_inspect_owner(struct kl_store_ring *ring)
+{
+    struct kl_store_group_header h;
+    uint8_t block[KL_STORE_BLOCK];
+    size_t got;
+    int rc;
+
+    for (uint32_t i = 0; i < ring->file_count; i++) {
+        struct kl_os_file *f = ring->files[i];
+
+        for (uint64_t at = 0; at < ring->file_size; at += sizeof block) {
+            rc = f->vfs->ops->read(f, block, sizeof block, at, &got);
+            if (rc)
+                return rc;
+            if (got < sizeof block || kl_store_group_decode(block, &h))
+                continue;
+            ring->directory = h.directory;
+            rc = kl_store_ring_load(ring, i, at, &h);
+            if (rc != KL_EEND)
+                return rc;
+        }
+    }
+    return KL_EEND;
+}
+
 static int inspect_ring(struct kl_store_inspect *in,
                         struct kl_base_error *error)
 {
@@ -352,6 +401,8 @@ static int inspect_ring(struct kl_store_inspect *in,
     s->wal.file_count = in->recovery.slot.file_count;
     s->wal.file_size = in->recovery.slot.file_size;
     s->wal.next = s->wal.durable = in->recovery.slot.position;
+    if (in->newest < 0)
+        rc = inspect_ring_guess(in);
     for (uint32_t i = 0; i < s->wal.file_count && rc == 0; i++)
         rc = inspect_ring_file(in, i);
     ring->files = s->wal.files;
@@ -359,6 +410,11 @@ static int inspect_ring(struct kl_store_inspect *in,
     ring->file_size = s->wal.file_size;
     ring->directory = s->directory;
     ring->alloc = &in->alloc;
+    if (rc == 0 && in->identity_code) {
+        rc = kl_store_inspect_owner(ring);
+        s->directory = ring->directory;
+        rc = rc == KL_EEND ? 0 : rc;
+    }
     if (rc)
         return kl_base_error_set(error, rc, "cannot read the WAL in %s: %s",
                                  s->path, kl_store_why(rc));
@@ -438,11 +494,10 @@ int kl_store_inspect_open(struct kl_store_inspect *in, uint32_t flags,
         rc = inspect_identity(in, error);
     if (rc == 0)
         rc = inspect_slots(in, error);
-    if (rc == 0 && in->newest < 0)
-        return inspect_guess(in, error);
     if (rc == 0)
         rc = inspect_ring(in, error);
     if (rc == 0)
-        rc = inspect_plan(in, error);
+        rc =
+            in->newest < 0 ? inspect_guess(in, error) : inspect_plan(in, error);
     return rc;
 }

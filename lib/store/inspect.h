@@ -114,6 +114,10 @@ struct kl_store_finding *kl_store_inspect_note(struct kl_store_inspect *in,
 /* Whether something of this name has a place in a folder. */
 int kl_store_inspect_knows(const char *name);
 
+/* Finds out whose groups a ring holds, where its directory is not known.
+ * KL_EEND where it has none. */
+int kl_store_inspect_owner(struct kl_store_ring *ring);
+
 /* ---- inspect_segment.c ------------------------------------------------- */
 
 /* Begins with a part of a segment; 0 also where it is missing, which is noted.

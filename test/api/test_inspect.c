@@ -231,6 +231,114 @@ START_TEST(names_that_are_lost)
 }
 END_TEST
 
+/* ---- dumps --------------------------------------------------------------- */
+
+/* How many items of a type come; the last of them is checked by fn. */
+static int count_items(const char *type, void (*fn)(const kl_item *item))
+{
+    const kl_item *item;
+    const char *words;
+    int n = 0;
+    int rc;
+
+    while ((rc = kl_inspect_next(in, &item)) == 0) {
+        ck_assert_int_eq(kl_item_text(item, &words, NULL), 0);
+        ck_assert_int_eq(kl_item_json(item, &words, NULL), 0);
+        if (strcmp(kl_item_type(item), type) != 0)
+            continue;
+        n++;
+        if (fn)
+            fn(item);
+    }
+    ck_assert_int_eq(rc, KL_EEND);
+    return n;
+}
+
+static int64_t expected;
+
+static void check_record(const kl_item *item)
+{
+    ck_assert_int_eq(number(item, "offset"), expected++);
+    ck_assert_str_eq(text(item, "value"), "value");
+}
+
+START_TEST(dump_of_a_folder)
+{
+    ck_assert_int_eq(kl_inspect_dump(in, f.dir, 0), 0);
+    ck_assert_int_eq(count_items("log", NULL), 3);
+    ck_assert_int_eq(kl_inspect_dump(in, f.dir, 0), 0);
+    ck_assert_int_eq(count_items("checkpoint", NULL), 2);
+    ck_assert_int_eq(kl_inspect_dump_wal(in, f.dir, 0), 0);
+    ck_assert_int_gt(count_items("entry", NULL), 3);
+    ck_assert_int_eq(kl_inspect_dump(in, f.dir, KL_INSPECT_RECORDS), KL_EINVAL);
+    ck_assert_int_eq(kl_inspect_dump_wal(in, "/nonexistent", 0), KL_ENOSTORE);
+}
+END_TEST
+
+START_TEST(dump_of_a_log)
+{
+    kl_producer *p;
+    kl_config *config;
+
+    /* One batch of more records than there are items at a time. */
+    api_fixture_reopen(&f);
+    ck_assert_int_eq(kl_config_new(&config, NULL, NULL), 0);
+    ck_assert_int_eq(kl_config_set(config, "linger.ms", "1000"), 0);
+    ck_assert_int_eq(kl_producer_new(&p, f.client, config), 0);
+    for (int i = 0; i < 500; i++)
+        ck_assert_int_eq(kl_producer_send(p, "orders", 1, NULL, 0, "value", 5,
+                                          KL_TIMESTAMP_NOW, 0, NULL),
+                         0);
+    ck_assert_int_eq(kl_producer_flush(p, -1), 0);
+    kl_producer_free(p);
+    kl_config_free(config);
+    ck_assert_int_eq(kl_node_stop(f.node, -1), 0);
+
+    ck_assert_int_eq(kl_inspect_dump_log(in, f.dir, "orders", 1, 0), 0);
+    ck_assert_int_eq(count_items("record", NULL), 0);
+    expected = 0;
+    ck_assert_int_eq(
+        kl_inspect_dump_log(in, f.dir, "orders", 1, KL_INSPECT_RECORDS), 0);
+    ck_assert_int_eq(count_items("record", check_record), 550);
+    ck_assert_int_eq(kl_inspect_dump_log(in, f.dir,
+                                         "00000000000000000000000000000001", 0,
+                                         KL_INSPECT_RECORDS),
+                     0);
+    ck_assert_int_gt(count_items("record", NULL), 2);
+}
+END_TEST
+
+START_TEST(dump_of_a_log_that_is_not_there)
+{
+    char buf[256];
+
+    ck_assert_int_eq(kl_inspect_dump_log(in, f.dir, "orders", 2, 0),
+                     KL_ENOTOPIC);
+    ck_assert_int_eq(kl_inspect_dump_log(in, f.dir, "order", 0, 0),
+                     KL_ENOTOPIC);
+    ck_assert_int_eq(kl_inspect_errmsg(in, buf, sizeof buf), 0);
+    ck_assert_ptr_nonnull(strstr(buf, "order"));
+    ck_assert_int_eq(kl_inspect_dump_log(in, f.dir, NULL, 0, 0), KL_EINVAL);
+    ck_assert_int_eq(kl_inspect_dump_log(in, f.dir, "orders", -1, 0),
+                     KL_EINVAL);
+}
+END_TEST
+
+START_TEST(dump_of_a_file)
+{
+    char path[TEST_TMPDIR_SIZE + 32];
+
+    snprintf(path, sizeof path, "%s/identity", f.dir);
+    ck_assert_int_eq(kl_inspect_dump_file(in, path, 0), 0);
+    ck_assert_int_eq(count_items("store", NULL), 1);
+    snprintf(path, sizeof path, "%s/lock", f.dir);
+    ck_assert_int_eq(kl_inspect_dump_file(in, path, 0), KL_ECORRUPT);
+    ck_assert_int_eq(kl_inspect_dump_file(in, "/nonexistent", 0), KL_ENOENT);
+    ck_assert_int_eq(kl_inspect_dump_file(in, path, KL_INSPECT_FORCE),
+                     KL_EINVAL);
+}
+END_TEST
+
 START_TEST(storage_of_the_host)
 {
     kl_storage *storage, *empty;
@@ -311,6 +419,10 @@ Suite *suite_api_inspect(void)
     tcase_add_test(t, fields_of_a_finding);
     tcase_add_test(t, folder_of_a_node);
     tcase_add_test(t, names_that_are_lost);
+    tcase_add_test(t, dump_of_a_folder);
+    tcase_add_test(t, dump_of_a_log);
+    tcase_add_test(t, dump_of_a_log_that_is_not_there);
+    tcase_add_test(t, dump_of_a_file);
     tcase_add_test(t, storage_of_the_host);
     tcase_add_test(t, memory_of_the_allocator);
     suite_add_tcase(s, t);

@@ -99,6 +99,14 @@ class Inspect(unittest.TestCase):
         self.assertEqual([i["type"] for i in items], ["finding", "summary"])
         self.assertEqual((items[0]["kind"], items[0]["from"]), ("body", 0))
 
+    def test_dump(self):
+        self.stop()
+        ok(self.lib.kl_inspect_dump_log(self.inspect, self.dir, b"t", 0, 2))
+        items = self.items()
+        self.assertEqual([i["type"] for i in items],
+                         ["log", "segment", "batch", "record"])
+        self.assertEqual((items[3]["key"], items[3]["value"]), ("k", "v"))
+
 
 if __name__ == "__main__":
     test_ctypes.main()

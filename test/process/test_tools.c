@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 Suite *suite_process_tools(void);
@@ -172,6 +173,77 @@ START_TEST(verify_of_a_folder_in_use)
 }
 END_TEST
 
+/* ---- dump ---------------------------------------------------------------- */
+
+START_TEST(dump_of_everything)
+{
+    fill();
+    CLI("dump");
+    PRINTED(0, "store node_id=1 ", "checkpoint file=checkpoint.a ",
+            "log topic=t ", "segment topic=t ");
+    CLI("dump", "wal");
+    PRINTED(0, "group wal=1 ", "entry kind=append topic=t ");
+    CLI("dump", "log", "t", "0");
+    PRINTED(0, "log topic=t ", "batch offset=0 end=");
+    CLI("dump", "-r", "log", "t", "0");
+    PRINTED(0, "record offset=999 ", "key=null value=\"line 999\"\n");
+    CLI("dump", "-rj", "log", "t", "0");
+    PRINTED(0, "\"key\":null,\"value\":\"line 999\"}\n");
+    CLI("dump", "file", root_file("identity"));
+    PRINTED(0, "store node_id=1 ");
+    CLI("dump", "-r", "file", log_file("00000000000000000000.seg"));
+    PRINTED(0, "record offset=999 ");
+}
+END_TEST
+
+START_TEST(dump_of_damage)
+{
+    fill();
+    spoil(log_file("00000000000000000000.seg"), 4096 + 10);
+    CLI("dump", "log", "t", "0");
+    PRINTED(0, "lost from=0 end=1\n", "batch offset=1 ");
+}
+END_TEST
+
+START_TEST(dump_usage)
+{
+    fill();
+    CLI("dump", "everything");
+    cli_failed(USAGE, "'everything'");
+    CLI("dump", "wal", "x");
+    cli_failed(USAGE, "operands");
+    CLI("dump", "log", "t");
+    cli_failed(USAGE, "TOPIC");
+    CLI("dump", "log", "t", "x");
+    cli_failed(USAGE, "'x'");
+    CLI("dump", "-r");
+    cli_failed(USAGE, "-r");
+    CLI("dump", "-f", "file", "x");
+    cli_failed(USAGE, "-f");
+    CLI("dump", "log", "u", "0");
+    cli_failed(UNREADABLE, "KL_ENOTOPIC");
+    CLI("dump", "file", "/nonexistent");
+    cli_failed(UNREADABLE, "KL_ENOENT");
+}
+END_TEST
+
+/* A reader that has seen enough ends it. */
+START_TEST(dump_into_a_closed_pipe)
+{
+    const char *args[] = {"-D", cli_dir(), "dump", "-r", "log", "t", "0", NULL};
+    struct process p;
+    int status;
+
+    fill();
+    process_start(&p, NULL, args);
+    close(p.out);
+    p.out = -1;
+    status = process_finish(&p);
+    ck_assert(WIFEXITED(status));
+    ck_assert_int_eq(WEXITSTATUS(status), UNREADABLE);
+}
+END_TEST
+
 Suite *suite_process_tools(void)
 {
     Suite *s = suite_create("process_tools");
@@ -184,6 +256,10 @@ Suite *suite_process_tools(void)
     tcase_add_test(t, verify_of_what_cannot_be_read);
     tcase_add_test(t, verify_of_a_folder_by_its_name);
     tcase_add_test(t, verify_of_a_folder_in_use);
+    tcase_add_test(t, dump_of_everything);
+    tcase_add_test(t, dump_of_damage);
+    tcase_add_test(t, dump_usage);
+    tcase_add_test(t, dump_into_a_closed_pipe);
     suite_add_tcase(s, t);
     return s;
 }
