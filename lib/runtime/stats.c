@@ -32,6 +32,7 @@ static const struct stats_row stats_store[] = {
     STORE_ROW(segment_bytes, STATS_COUNTER,
               "Bytes written to segments and indexes."),
     STORE_ROW(segment_syncs, STATS_COUNTER, "Syncs of segments."),
+    STORE_ROW(refusals, STATS_COUNTER, "Batches refused for want of space."),
     STORE_ROW(retries, STATS_COUNTER,
               "Writes tried again for want of space, descriptors or memory."),
     STORE_ROW(segments_rolled, STATS_COUNTER, "Segments begun."),
@@ -57,6 +58,8 @@ static const struct stats_row stats_store[] = {
     STORE_ROW(scrub_passes, STATS_COUNTER,
               "Times that everything was verified in the background."),
     STORE_ROW(rebuilds, STATS_COUNTER, "Manifests made again from segments."),
+    STORE_ROW(reserve_bytes, STATS_GAUGE, "Bytes held back for a full disk."),
+    STORE_ROW(full, STATS_GAUGE, "1 while batches are refused."),
     STORE_ROW(failed, STATS_GAUGE, "1 when the store has failed."),
 };
 #undef STORE_ROW

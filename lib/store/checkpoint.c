@@ -336,6 +336,9 @@ static void checkpoint_job_done(struct kl_os_job *job)
         checkpoint_clear(c);
         return;
     }
+    for (size_t i = 0; i < c->folder_count; i++)
+        if (!c->folders[i].log->manifest_dirty)
+            kl_store_space_drop_manifest(c->folders[i].log);
     for (size_t i = 0; i < c->sync_count; i++)
         kl_store_segment_sync_end(c->syncs[i].seg, &c->syncs[i].synced);
     kl_base_stat_add(&s->stats.segment_syncs, c->sync_count);

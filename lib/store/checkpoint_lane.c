@@ -6,7 +6,10 @@
 
 #include <string.h>
 
-enum { LANE_MANY = 32 }; /* from here on one sync of the file system */
+enum {
+    LANE_MANY = 32, /* from here on one sync of the file system */
+    LANE_SLOT_MIN = 64 * 1024
+};
 
 static int checkpoint_error(struct kl_store_checkpoint *c, int code,
                             const char *what)
@@ -79,6 +82,19 @@ static int checkpoint_names(struct kl_store_checkpoint *c)
     return rc ? checkpoint_error(c, rc, "cannot sync folder") : 0;
 }
 
+/* Twice as many logs as there are fit into the slot without another block: a
+ * checkpoint must be possible on a full disk. */
+static void checkpoint_grow(struct kl_store_checkpoint *c)
+{
+    const struct kl_os_vfs_ops *ops = c->store->vfs->ops;
+    uint64_t want = c->slot.size * 2, size;
+
+    if (want < LANE_SLOT_MIN)
+        want = LANE_SLOT_MIN;
+    if (ops->size(c->file, &size) == 0 && size < want)
+        ops->allocate(c->file, 0, want);
+}
+
 static int checkpoint_slot(struct kl_store_checkpoint *c)
 {
     const struct kl_os_vfs_ops *ops = c->store->vfs->ops;
@@ -88,8 +104,10 @@ static int checkpoint_slot(struct kl_store_checkpoint *c)
     if (rc == 0)
         rc = kl_store_sync(c->file);
     c->bytes += c->slot.size;
-    if (rc == 0)
+    if (rc == 0) {
+        checkpoint_grow(c);
         return 0;
+    }
     kl_store_path(c->store, "checkpoint", c->path);
     return checkpoint_error(c, rc, "cannot write");
 }

@@ -32,6 +32,7 @@ static int create_is_known(const char *name, void *user)
                                         "checkpoint.a.new",
                                         "checkpoint.b.new",
                                         "identity.new",
+                                        "reserve",
                                         "lost+found"};
 
     (void)user;
@@ -71,6 +72,9 @@ static int create_ring_size(struct kl_store *s, uint64_t *ring_out)
             ring = CREATE_RING_MIN;
         if (ring > CREATE_RING_MAX)
             ring = CREATE_RING_MAX;
+        /* The reserve is as large: most of a small disk is for records. */
+        if (ring > room / 8)
+            ring = room / 8;
     }
     s->wal.file_count = ring >= CREATE_RING_MANY ? 8 : 4;
     s->wal.file_size =
@@ -154,6 +158,16 @@ static int create_slots(struct kl_store *s, struct kl_base_error *error)
     return rc ? create_error(s, error, rc, path) : 0;
 }
 
+static int create_reserve(struct kl_store *s, struct kl_base_error *error)
+{
+    char path[KL_STORE_PATH_MAX];
+    int rc = kl_store_space_hold(s, error);
+
+    kl_store_space_deinit(s); /* open finds it */
+    kl_store_path(s, "reserve", path);
+    return rc ? create_error(s, error, rc, path) : 0;
+}
+
 static int create_identity(struct kl_store *s, struct kl_base_error *error)
 {
     struct kl_base_buf buf;
@@ -197,6 +211,8 @@ int kl_store_format(struct kl_store *s, struct kl_base_error *error)
         rc = create_wal(s, error);
     if (rc == 0)
         rc = create_slots(s, error);
+    if (rc == 0)
+        rc = create_reserve(s, error);
     if (rc == 0)
         rc = create_identity(s, error);
     return rc;

@@ -69,6 +69,7 @@ void kl_store_log_remove(struct kl_store_log *log)
     if (kl_base_map_get(&s->by_id, &log->id, ENTRY_ID_KEY) == log)
         kl_base_map_remove(&s->by_id, &log->id, ENTRY_ID_KEY);
     log->removed = 1;
+    kl_store_space_drop_manifest(log);
     kl_base_list_remove(&log->link);
     kl_base_list_remove(&log->dirty);
     kl_base_list_remove(&log->event);
@@ -217,6 +218,7 @@ void kl_store_entry_free(struct kl_store_entry *e)
     e->log->epochs_queued -= e->is_epoch;
     if (e->state == KL_STORE_ENTRY_QUEUED)
         kl_store_wal_uncount(s, e);
+    kl_store_space_release(e);
     kl_base_list_remove(&e->wal);
     kl_base_list_remove(&e->order);
     if (e->chunk && e->state == KL_STORE_ENTRY_CACHED)
@@ -346,9 +348,23 @@ static int log_note_epoch(struct kl_store_log *log, struct kl_store_entry *e)
     return rc;
 }
 
+/* 0, KL_EDISKFULL, or KL_EAGAIN while too much is on its way. */
+static int log_admit(struct kl_store *s, const struct kl_base_chunk *frame,
+                     const struct kl_store_cost *cost)
+{
+    int rc = kl_store_space_admit(s, cost);
+
+    if (rc == 0 && s->pending_bytes > 0 &&
+        s->pending_bytes + frame->capacity > s->config.pending_bytes_max)
+        rc = KL_EAGAIN;
+    s->refused |= rc == KL_EAGAIN;
+    return rc;
+}
+
 int kl_store_append(struct kl_store_log *log, struct kl_base_chunk *frame)
 {
     struct kl_store *s = log->store;
+    struct kl_store_cost cost = {0, 0};
     struct kl_batch_info info;
     struct kl_store_entry *e;
     int rc = log_check_writable(log);
@@ -363,11 +379,11 @@ int kl_store_append(struct kl_store_log *log, struct kl_base_chunk *frame)
         return KL_EINVAL;
     if (frame->size > s->frame_max)
         return KL_ERECORDSIZE;
-    if (!log->metadata && s->pending_bytes > 0 &&
-        s->pending_bytes + frame->capacity > s->config.pending_bytes_max) {
-        s->refused = 1;
-        return KL_EAGAIN;
-    }
+    cost = kl_store_space_cost(log, frame->size);
+    if (!log->metadata)
+        rc = log_admit(s, frame, &cost);
+    if (rc)
+        return rc;
     rc = kl_store_log_enqueue(log, KL_STORE_ENTRY_APPEND, info.base_offset,
                               info.last_offset + 1, info.leader_epoch, &e);
     if (rc)
@@ -379,6 +395,7 @@ int kl_store_append(struct kl_store_log *log, struct kl_base_chunk *frame)
     e->size = frame->size;
     e->max_timestamp = info.max_timestamp;
     s->pending_bytes += frame->capacity;
+    kl_store_space_charge(e, &cost);
     log->leo = e->end;
     kl_base_stat_add(&s->stats.appends, 1);
     kl_base_stat_add(&s->stats.append_bytes, frame->size);
@@ -450,6 +467,7 @@ int kl_store_truncate(struct kl_store_log *log, int64_t offset)
     if (rc)
         return rc;
     log_cut_memory(log, offset);
+    log->planned = log->config.segment_bytes; /* the open segment may end */
     log->truncation++;
     e->truncation = log->truncation;
     log->leo = offset;

@@ -300,8 +300,11 @@ int kl_store_recover(struct kl_store *s, uint32_t flags,
         rc = recover_open_wal(&r);
     if (rc == 0)
         rc = kl_store_recover_scan(&r);
-    if (rc == 0)
+    if (rc == 0) {
         recover_judge(&r, flags);
+        if (!s->clean)
+            kl_store_space_lend(s, 0);
+    }
     if (rc == 0)
         rc = recover_replay(&r);
     if (rc == 0)

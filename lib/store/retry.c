@@ -29,6 +29,13 @@ int kl_store_retry_is_waiting(const struct kl_store_retry *r)
     return r->at_ns != INT64_MAX;
 }
 
+void kl_store_retry_now(const struct kl_store *s, struct kl_store_retry *r)
+{
+    r->delay_ns = 0;
+    if (kl_store_retry_is_waiting(r))
+        r->at_ns = s->now_ns;
+}
+
 int kl_store_retry_take(const struct kl_store *s, struct kl_store_retry *r)
 {
     if (!kl_store_retry_is_waiting(r) || s->now_ns < r->at_ns)
@@ -53,6 +60,8 @@ int kl_store_wait_out(struct kl_store *s, struct kl_store_retry *r, int code,
         kl_store_fail(s, code, what, path);
         return 0;
     }
+    if (code == KL_EDISKFULL)
+        kl_store_space_exhausted(s);
     if (code == KL_ENOFILES) {
         kl_store_segment_close_idle(s);
         kl_store_flush_for_room(s);
@@ -64,7 +73,7 @@ int kl_store_wait_out(struct kl_store *s, struct kl_store_retry *r, int code,
 
 int kl_store_is_stuck(const struct kl_store *s)
 {
-    return kl_store_retry_is_waiting(&s->write->retry) ||
+    return s->space.full || kl_store_retry_is_waiting(&s->write->retry) ||
            kl_store_retry_is_waiting(&s->checkpoint->retry);
 }
 

@@ -25,6 +25,13 @@ struct kl_store_retry
     int64_t delay_ns;
 };
 
+/* What an append may need on disk until it is written behind. */
+struct kl_store_cost
+{
+    uint64_t charge;
+    uint64_t planned; /* size of the open segment with it */
+};
+
 /* Where an entry is on its way. Interval appends skip the WAL. */
 enum kl_store_entry_state {
     KL_STORE_ENTRY_QUEUED,  /* waits for a group */
@@ -49,6 +56,7 @@ struct kl_store_entry
     int64_t offset;
     int64_t end;
     int64_t max_timestamp;
+    uint64_t charge; /* against the reserve */
     uint32_t size;
     uint32_t truncation;
     int32_t epoch;
@@ -124,7 +132,10 @@ struct kl_store_log
     int64_t wal_leo;
     struct kl_batch_epochs wal_epochs;
     uint32_t epochs_queued; /* entries on their way that begin an epoch */
-    uint64_t held; /* the walk of the queue that found an append of it */
+    uint64_t held;    /* the walk of the queue that found an append of it */
+    uint64_t charged; /* of the entries on their way */
+    uint64_t planned; /* size of the open segment with them */
+    uint64_t manifest_charge;    /* until a checkpoint has written it */
     uint32_t applied_truncation; /* the files are cut accordingly */
     int64_t cut_low; /* files hold nothing valid from here on: a truncation is
                         on its way; else INT64_MAX */
@@ -205,6 +216,25 @@ struct kl_store_tidy
     uint8_t busy;
 };
 
+/* Room on the disk; see space.c. */
+struct kl_store_space
+{
+    struct kl_os_job job;
+    struct kl_store *store;
+    struct kl_os_file *file; /* the lane's while busy; NULL = not there yet */
+    uint64_t wanted;         /* bytes of the reserve */
+    uint64_t size;           /* that it has; 0 = released */
+    uint64_t charged;        /* of all entries on their way */
+    uint64_t manifests;      /* of all that a checkpoint has to write */
+    uint64_t needed;         /* free bytes that the job looks for */
+    int64_t look_ns;         /* when full: the next look at free space */
+    int code;
+    uint8_t full;
+    uint8_t is_asked;   /* a write met a full disk */
+    uint8_t is_release; /* what the job does */
+    uint8_t busy;
+};
+
 /* What a sync that begins now makes durable of a segment. */
 struct kl_store_synced
 {
@@ -261,6 +291,7 @@ struct kl_store
     struct kl_store_checkpoint *checkpoint;
     struct kl_store_scrub *scrub;
     struct kl_store_tidy tidy;
+    struct kl_store_space space;
     struct kl_store_flush_job flush;
     struct kl_base_list flushes; /* interval logs with unsynced bytes */
     struct kl_base_list cache;
@@ -307,6 +338,8 @@ void kl_store_retry_init(struct kl_store_retry *r);
 /* Tries it again some time later, and later still the next time. */
 void kl_store_retry_later(struct kl_store *s, struct kl_store_retry *r);
 int kl_store_retry_is_waiting(const struct kl_store_retry *r);
+/* What waits need not wait any longer. */
+void kl_store_retry_now(const struct kl_store *s, struct kl_store_retry *r);
 /* 1 once when it is time. */
 int kl_store_retry_take(const struct kl_store *s, struct kl_store_retry *r);
 /* Causes that go away by themselves. */
@@ -412,6 +445,33 @@ void kl_store_segment_touch(struct kl_store *s, struct kl_store_segment *seg);
 /* Closes handles that nobody needs until at most file_max are open; 1 when
  * one more may be opened. */
 int kl_store_segment_make_room(struct kl_store *s);
+
+/* ---- space.c -------------------------------------------------------------
+ */
+
+struct kl_store_cost kl_store_space_cost(const struct kl_store_log *log,
+                                         uint32_t size);
+/* 0, KL_EDISKFULL, or KL_EAGAIN where what is on its way needs the reserve. */
+int kl_store_space_admit(struct kl_store *s, const struct kl_store_cost *cost);
+/* Half of what may be on its way is free again. */
+int kl_store_space_is_ample(const struct kl_store *s);
+void kl_store_space_charge(struct kl_store_entry *e,
+                           const struct kl_store_cost *cost);
+void kl_store_space_release(struct kl_store_entry *e);
+/* A checkpoint has a manifest of the log to write, or has written it. */
+void kl_store_space_note_manifest(struct kl_store_log *log);
+void kl_store_space_drop_manifest(struct kl_store_log *log);
+/* A write met a full disk: it gets the reserve. */
+void kl_store_space_exhausted(struct kl_store *s);
+void kl_store_space_turn(struct kl_store *s);
+int64_t kl_store_space_deadline(const struct kl_store *s);
+/* Blocking, these four. Finds the reserve; */
+int kl_store_space_open(struct kl_store *s, struct kl_base_error *error);
+/* gives it up where recovery may need the space, or in any case; */
+void kl_store_space_lend(struct kl_store *s, int always);
+/* makes it, or the store is full and a passing code is returned; */
+int kl_store_space_hold(struct kl_store *s, struct kl_base_error *error);
+void kl_store_space_deinit(struct kl_store *s);
 
 /* ---- load.c -----------------------------------------------------------------
  */

@@ -108,6 +108,7 @@ void kl_store_free(struct kl_store *s)
     for (int i = 0; i < 2; i++)
         if (s->slots[i])
             s->vfs->ops->close(s->slots[i]);
+    kl_store_space_deinit(s);
     if (s->lock)
         s->vfs->ops->close(s->lock);
     kl_base_map_deinit(&s->by_id);
@@ -201,7 +202,9 @@ static void store_advance(struct kl_store *s)
     kl_store_checkpoint_turn(s);
     kl_store_write_turn(s);
     kl_store_tidy_turn(s);
-    if (s->refused && s->pending_bytes < s->config.pending_bytes_max / 2) {
+    kl_store_space_turn(s);
+    if (s->refused && s->pending_bytes < s->config.pending_bytes_max / 2 &&
+        kl_store_space_is_ample(s)) {
         s->refused = 0;
         s->room_event = 1;
     }
@@ -239,6 +242,8 @@ int64_t kl_store_deadline(const struct kl_store *s)
         at = kl_store_tidy_deadline(s);
     if (!s->stopping && kl_store_scrub_deadline(s) < at)
         at = kl_store_scrub_deadline(s);
+    if (kl_store_space_deadline(s) < at)
+        at = kl_store_space_deadline(s);
     return at;
 }
 
@@ -315,6 +320,23 @@ static int store_lock(struct kl_store *s, uint32_t flags,
     return 0;
 }
 
+static int store_recover(struct kl_store *s, uint32_t flags,
+                         struct kl_base_error *error)
+{
+    int rc = kl_store_space_open(s, error);
+
+    if (rc)
+        return rc;
+    rc = kl_store_recover(s, flags, error);
+    if (rc == KL_EDISKFULL)
+        kl_store_space_lend(s, 1); /* for the next open, at least */
+    if (rc)
+        return rc;
+    rc = kl_store_space_hold(s, error);
+    /* Without a reserve it is full, but there to be read. */
+    return kl_store_is_passing(rc) ? 0 : rc;
+}
+
 int kl_store_open(struct kl_store *s, uint32_t flags, int64_t now_ns,
                   int64_t wall_ms, struct kl_base_error *error)
 {
@@ -348,7 +370,7 @@ int kl_store_open(struct kl_store *s, uint32_t flags, int64_t now_ns,
         goto out;
     }
     s->directory = kl_base_hash(s->identity.directory_id.bytes, 16, 0);
-    rc = kl_store_recover(s, flags, error);
+    rc = store_recover(s, flags, error);
 out:
     kl_base_buf_deinit(&buf);
     if (rc == 0) {

@@ -86,6 +86,9 @@ enum kl_store_verdict {
     KL_STORE_VERDICT_DAMAGED /* something durable is lost */
 };
 enum kl_store_verdict kl_store_verdict(const struct kl_store *s);
+/* 1 while appends are refused with KL_EDISKFULL. KL_STORE_EVENT_ROOM tells when
+ * they are not any more. */
+int kl_store_is_full(const struct kl_store *s);
 /* 0, or why the store has failed for ever (text in error, may be NULL). */
 int kl_store_failure(const struct kl_store *s, struct kl_base_error *error);
 
@@ -242,7 +245,8 @@ enum kl_store_event_type {
     KL_STORE_EVENT_DURABLE, /* durable_leo of log has changed */
     KL_STORE_EVENT_READ,
     KL_STORE_EVENT_LOOKUP,
-    KL_STORE_EVENT_ROOM,    /* appends that got KL_EAGAIN may be tried again */
+    KL_STORE_EVENT_ROOM,    /* appends that got KL_EAGAIN or KL_EDISKFULL may be
+                               tried again */
     KL_STORE_EVENT_FAILED,  /* the store failed; see kl_store_failure */
     KL_STORE_EVENT_STARTED, /* log start of log has moved by retention */
     KL_STORE_EVENT_DAMAGED  /* damage of log was found that was not known */
@@ -273,7 +277,8 @@ struct kl_store_stats
     kl_base_stat wal_stalls;    /* turns in which the full ring held a group */
     kl_base_stat segment_bytes; /* written to segments and indexes */
     kl_base_stat segment_syncs;
-    kl_base_stat retries; /* jobs once more: no space, descriptor or memory */
+    kl_base_stat refusals; /* appends refused: no space */
+    kl_base_stat retries;  /* jobs once more: no space, descriptor or memory */
     kl_base_stat segments_rolled;
     kl_base_stat segments_deleted;
     kl_base_stat checkpoints;
@@ -287,6 +292,8 @@ struct kl_store_stats
     kl_base_stat ring_used;     /* gauge: not yet reusable */
     kl_base_stat logs;          /* gauge */
     kl_base_stat disk_bytes;    /* gauge: ring, slots, loaded segments */
+    kl_base_stat reserve_bytes; /* gauge: 0 while it is given to writes */
+    kl_base_stat full;          /* gauge: 1 while appends are refused */
     kl_base_stat failed;        /* gauge: 1 when the store has failed */
     kl_base_stat verdict;       /* gauge: enum kl_store_verdict */
     kl_base_stat damages;       /* ranges found damaged or missing */

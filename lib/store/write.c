@@ -229,6 +229,8 @@ static int write_roll(struct kl_store_write *w, struct kl_store_log *log,
     kl_base_stat_add(&s->stats.segments_rolled, 1);
     if (log->flush == KL_STORE_FLUSH_INTERVAL)
         write_add_manifest(w, log);
+    else
+        kl_store_space_note_manifest(log);
     return 0;
 }
 

@@ -115,6 +115,7 @@ static void write_entry_done(struct kl_store_log *log, struct kl_store_entry *e)
         kl_store_emit_durable(log);
         kl_store_flush_note(log, e->size);
     }
+    kl_store_space_release(e);
     s->pending_bytes -= e->chunk->capacity;
     s->cache_bytes += e->chunk->capacity;
     e->state = KL_STORE_ENTRY_CACHED;

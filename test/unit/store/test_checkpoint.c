@@ -214,10 +214,12 @@ START_TEST(wal_file_is_not_reused_before_both_slots_passed_it)
     uint32_t file = fx.store->wal.next.file;
 
     fx.store->config.pending_bytes_max = 4 << 20;
-    store_fixture_fill(&fx, subject, 400, 2000, 1);
     for (int i = 0; store_fixture_view(subject).durable_leo < 400; i++) {
         struct kl_store_wal *w = &fx.store->wal;
 
+        for (int64_t n = store_fixture_view(subject).leo; n < 400; n++)
+            if (store_fixture_append(&fx, subject, 1, 2000, 1, 0, fx.wall_ms))
+                break;
         memcpy(held, w->last_sequence, sizeof held);
         store_fixture_turn(&fx);
         if (w->next.file != file) {
@@ -382,6 +384,8 @@ START_TEST(many_logs_are_synced_at_once)
         logs[i] =
             store_fixture_create(&fx, &other, KL_STORE_FLUSH_COMMIT, 1 << 20);
         store_fixture_fill(&fx, logs[i], 1, 100, (uint64_t)i);
+        if (i % 10 == 0)
+            store_fixture_settle(&fx);
     }
     store_fixture_settle(&fx);
     syncs = trace_vfs_count(&fx.trace, TRACE_VFS_SYNC_ALL);

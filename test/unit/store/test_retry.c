@@ -212,7 +212,7 @@ START_TEST(delete_gets_through_a_full_ring)
     fill(5);
     store_fixture_settle(&fx);
     trace_vfs_fail_path(&fx.trace, TRACE_VFS_WRITE, "data/logs/01",
-                        KL_EDISKFULL);
+                        KL_ENOFILES);
     store_fixture_fill(&fx, a, 5, SIZE, 1);
     store_fixture_turn(&fx);
     store_fixture_turn(&fx);
@@ -249,7 +249,7 @@ START_TEST(start_gets_through_a_full_ring)
     fill(5);
     store_fixture_settle(&fx);
     trace_vfs_fail_path(&fx.trace, TRACE_VFS_WRITE, "data/logs/01",
-                        KL_EDISKFULL);
+                        KL_ENOFILES);
     fill_ring();
     ck_assert_int_eq(kl_store_set_start(a, 3), 0);
     wait_long();

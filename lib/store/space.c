@@ -1,0 +1,329 @@
+/*
+ * Room on the disk. The file reserve holds as much of it as what has been
+ * accepted may need until it is written behind. A write that meets a full disk
+ * is given the reserve, so that what was acknowledged always fits. The store is
+ * full then: appends are refused before anything is written, all else goes on,
+ * and once there is free space the reserve is made again and appends are
+ * welcome (storage.md 6).
+ *
+ *   held -> released, and full -> held
+ */
+#include "store/checkpoint.h"
+#include "store/write.h"
+
+enum {
+    SPACE_TAIL =
+        2 * KL_STORE_BLOCK,         /* last blocks of a segment and its index */
+    SPACE_ROLL = 5 * KL_STORE_BLOCK /* header, tails, index, names */
+};
+
+#define SPACE_RESERVE_MIN (UINT64_C(1) << 20)
+#define SPACE_LOOK_NS INT64_C(1000000000)
+
+static uint64_t space_round(uint64_t size)
+{
+    return (size + KL_STORE_BLOCK - 1) / KL_STORE_BLOCK * KL_STORE_BLOCK;
+}
+
+/* ---- what appends need -------------------------------------------------- */
+
+static uint64_t space_manifest(const struct kl_store_log *log)
+{
+    uint64_t count = log->files ? log->files->count
+                                : log->bytes / log->config.segment_bytes + 1;
+
+    return space_round(kl_store_manifest_size((size_t)count + 1));
+}
+
+/* How large the open segment will be with all that goes there before the next
+ * append, or more; all of it where that begins a segment. */
+static uint64_t space_planned(const struct kl_store_log *log)
+{
+    const struct kl_store_log_config *c = &log->config;
+    const struct kl_store_segment *active = kl_store_files_active(log);
+
+    if (log->charged > 0)
+        return log->planned;
+    if (!active || log->roll_next || log->cut_low != INT64_MAX ||
+        (c->segment_ms >= 0 &&
+         log->store->wall_ms - active->info.first_ms > c->segment_ms))
+        return c->segment_bytes;
+    return active->next_size;
+}
+
+struct kl_store_cost kl_store_space_cost(const struct kl_store_log *log,
+                                         uint32_t size)
+{
+    struct kl_store_cost cost = {.planned = space_planned(log)};
+
+    /* Index entries are at least 1024 bytes apart and have 16. */
+    cost.charge = size + size / 64 + (log->charged ? 0 : SPACE_TAIL);
+    if (cost.planned + size > log->config.segment_bytes) {
+        cost.charge += SPACE_ROLL + space_manifest(log);
+        cost.planned = KL_STORE_BLOCK;
+    }
+    cost.planned += size;
+    return cost;
+}
+
+/* The rest is for the metadata log and what else is never refused. */
+static uint64_t space_limit(const struct kl_store_space *sp)
+{
+    return sp->wanted - sp->wanted / 8;
+}
+
+int kl_store_space_admit(struct kl_store *s, const struct kl_store_cost *cost)
+{
+    const struct kl_store_space *sp = &s->space;
+    uint64_t charged = sp->charged + sp->manifests;
+
+    if (sp->full) {
+        kl_base_stat_add(&s->stats.refusals, 1);
+        return KL_EDISKFULL;
+    }
+    if (charged == 0 || charged + cost->charge <= space_limit(sp))
+        return 0;
+    if (sp->manifests > sp->charged)
+        kl_store_checkpoint_request(s); /* which writes them */
+    return KL_EAGAIN;
+}
+
+int kl_store_space_is_ample(const struct kl_store *s)
+{
+    return s->space.charged + s->space.manifests <= space_limit(&s->space) / 2;
+}
+
+void kl_store_space_charge(struct kl_store_entry *e,
+                           const struct kl_store_cost *cost)
+{
+    e->charge = cost->charge;
+    e->log->planned = cost->planned;
+    e->log->charged += cost->charge;
+    e->log->store->space.charged += cost->charge;
+}
+
+void kl_store_space_release(struct kl_store_entry *e)
+{
+    e->log->charged -= e->charge;
+    e->log->store->space.charged -= e->charge;
+    e->charge = 0;
+}
+
+void kl_store_space_note_manifest(struct kl_store_log *log)
+{
+    kl_store_space_drop_manifest(log);
+    log->manifest_charge = space_manifest(log);
+    log->store->space.manifests += log->manifest_charge;
+}
+
+void kl_store_space_drop_manifest(struct kl_store_log *log)
+{
+    log->store->space.manifests -= log->manifest_charge;
+    log->manifest_charge = 0;
+}
+
+/* ---- the reserve --------------------------------------------------------- */
+
+/* What the reserve may be made again for: itself, what is on its way, and some
+ * more, or the store would be full again at once. */
+static uint64_t space_needed(const struct kl_store_space *sp)
+{
+    return sp->wanted - sp->size + sp->charged + sp->manifests +
+           sp->wanted / 4;
+}
+
+/* A part of the reserve that only an open may take: after a crash on a full
+ * disk it has something to write, too. */
+static uint64_t space_share(const struct kl_store_space *sp)
+{
+    return sp->wanted / 16;
+}
+
+/* In a lane, or while opening. */
+static int space_make(struct kl_store_space *sp)
+{
+    struct kl_os_vfs *vfs = sp->store->vfs;
+    char path[KL_STORE_PATH_MAX];
+    int rc = 0;
+
+    if (!sp->file) {
+        kl_store_path(sp->store, "reserve", path);
+        rc = vfs->ops->open(vfs, path, KL_OS_WRITE | KL_OS_CREATE, &sp->file);
+    }
+    if (rc == 0)
+        rc = vfs->ops->allocate(sp->file, 0, sp->wanted);
+    if (rc == 0)
+        rc = kl_store_sync(sp->file);
+    else if (sp->file)
+        vfs->ops->allocate(sp->file, 0, space_share(sp));
+    return rc;
+}
+
+static void space_job_run(struct kl_os_job *job)
+{
+    struct kl_store_space *sp =
+        KL_BASE_CONTAINER(job, struct kl_store_space, job);
+    struct kl_os_vfs *vfs = sp->store->vfs;
+    char path[KL_STORE_PATH_MAX];
+    uint64_t room = 0;
+
+    if (sp->is_release) {
+        sp->code = vfs->ops->truncate(sp->file, space_share(sp));
+        return;
+    }
+    kl_store_path(sp->store, NULL, path);
+    sp->code = vfs->ops->space(vfs, path, &room);
+    if (sp->code == 0)
+        sp->code = room < sp->needed ? KL_EDISKFULL : space_make(sp);
+}
+
+static void space_set(struct kl_store *s, uint64_t size, int full)
+{
+    s->space.size = size;
+    s->space.full = (uint8_t)full;
+    kl_base_stat_set(&s->stats.reserve_bytes, size);
+    kl_base_stat_set(&s->stats.full, (uint64_t)full);
+}
+
+static void space_released(struct kl_store *s)
+{
+    space_set(s, space_share(&s->space), 1);
+    kl_store_retry_now(s, &s->wal.retry);
+    kl_store_retry_now(s, &s->write->retry);
+    kl_store_retry_now(s, &s->checkpoint->retry);
+}
+
+static void space_job_done(struct kl_os_job *job)
+{
+    struct kl_store_space *sp =
+        KL_BASE_CONTAINER(job, struct kl_store_space, job);
+    struct kl_store *s = sp->store;
+    char path[KL_STORE_PATH_MAX];
+
+    sp->busy = 0;
+    sp->look_ns = s->now_ns + SPACE_LOOK_NS;
+    if (sp->code == 0 && sp->is_release) {
+        space_released(s);
+    } else if (sp->code == 0) {
+        space_set(s, sp->wanted, 0);
+        s->room_event = 1;
+    } else if (!kl_store_is_passing(sp->code)) {
+        kl_store_path(s, "reserve", path);
+        kl_store_fail(s, sp->code, "cannot write", path);
+    }
+}
+
+static void space_submit(struct kl_store *s, int is_release)
+{
+    struct kl_store_space *sp = &s->space;
+
+    sp->is_release = (uint8_t)is_release;
+    sp->needed = space_needed(sp);
+    sp->busy = 1;
+    sp->job.run = space_job_run;
+    sp->job.done = space_job_done;
+    kl_store_submit(s, &sp->job, KL_OS_LANE_CLEAN);
+}
+
+void kl_store_space_exhausted(struct kl_store *s)
+{
+    space_set(s, s->space.size, 1);
+    s->space.is_asked = 1;
+}
+
+/* Whether something waits, for space as far as anybody knows. */
+static int space_is_awaited(const struct kl_store *s)
+{
+    return kl_store_retry_is_waiting(&s->wal.retry) ||
+           kl_store_retry_is_waiting(&s->write->retry) ||
+           kl_store_retry_is_waiting(&s->checkpoint->retry);
+}
+
+void kl_store_space_turn(struct kl_store *s)
+{
+    struct kl_store_space *sp = &s->space;
+
+    if (sp->busy || !sp->full || s->failure.code)
+        return;
+    if (sp->is_asked) {
+        sp->is_asked = 0;
+        sp->look_ns = s->now_ns + SPACE_LOOK_NS;
+        if (sp->size > space_share(sp))
+            space_submit(s, 1);
+    } else if (s->now_ns >= sp->look_ns) {
+        sp->look_ns = s->now_ns + SPACE_LOOK_NS;
+        if (!space_is_awaited(s) && !s->stopping)
+            space_submit(s, 0);
+    }
+}
+
+int64_t kl_store_space_deadline(const struct kl_store *s)
+{
+    const struct kl_store_space *sp = &s->space;
+
+    return sp->full && !sp->busy && !s->stopping ? sp->look_ns : INT64_MAX;
+}
+
+int kl_store_is_full(const struct kl_store *s)
+{
+    return s->space.full;
+}
+
+/* ---- open ------------------------------------------------------------------
+ */
+
+int kl_store_space_open(struct kl_store *s, struct kl_base_error *error)
+{
+    struct kl_store_space *sp = &s->space;
+    char path[KL_STORE_PATH_MAX];
+    int rc;
+
+    sp->store = s;
+    kl_store_path(s, "reserve", path);
+    rc = s->vfs->ops->open(s->vfs, path, KL_OS_WRITE, &sp->file);
+    if (rc == 0)
+        rc = s->vfs->ops->size(sp->file, &sp->size);
+    else if (rc == KL_ENOENT)
+        rc = 0; /* an older store, or it was never made */
+    return rc ? kl_base_error_set(error, rc, "cannot open %s: %s", path,
+                                  kl_store_why(rc))
+              : 0;
+}
+
+void kl_store_space_lend(struct kl_store *s, int always)
+{
+    struct kl_store_space *sp = &s->space;
+    uint64_t room = 0;
+    int rc = s->vfs->ops->space(s->vfs, s->path, &room);
+
+    if (sp->size > 0 && (always || (rc == 0 && room < 2 * sp->size)) &&
+        sp->file->vfs->ops->truncate(sp->file, 0) == 0)
+        sp->size = 0;
+}
+
+int kl_store_space_hold(struct kl_store *s, struct kl_base_error *error)
+{
+    struct kl_store_space *sp = &s->space;
+    int rc;
+
+    sp->store = s;
+    sp->wanted = s->wal.file_count * s->wal.file_size;
+    if (sp->wanted < SPACE_RESERVE_MIN)
+        sp->wanted = SPACE_RESERVE_MIN;
+    rc = space_make(sp);
+    if (sp->file && s->vfs->ops->size(sp->file, &sp->size))
+        sp->size = 0;
+    space_set(s, sp->size, rc != 0);
+    sp->look_ns = s->now_ns + SPACE_LOOK_NS;
+    if (rc == 0 || kl_store_is_passing(rc))
+        return rc;
+    return kl_base_error_set(error, rc, "cannot write %s/reserve: %s", s->path,
+                             kl_store_why(rc));
+}
+
+void kl_store_space_deinit(struct kl_store *s)
+{
+    if (s->space.file)
+        s->vfs->ops->close(s->space.file);
+    s->space.file = NULL;
+}

@@ -1,0 +1,546 @@
+/*
+ * A full disk is a normal state: what was accepted fits, appends are refused,
+ * all else goes on, and the store comes back by itself when there is space.
+ */
+#include "sim_disk.h"
+#include "store_fixture.h"
+
+#include "base/rng.h"
+
+#include <check.h>
+#include <string.h>
+
+enum { SIZE = 1500, SEGMENT = 16384, MIB = 1 << 20 };
+
+static struct store_fixture fx;
+static struct sim_disk *disk;
+static struct kl_store_id id_a, id_b;
+static struct kl_store_log *a, *b;
+
+static void setup_disk(uint64_t capacity)
+{
+    store_fixture_init(&fx);
+    fx.memory->ops->free(fx.memory);
+    disk = sim_disk_new(capacity);
+    fx.memory = fx.trace.inner = &disk->base;
+    fx.config.cache_bytes_max = 0;
+    id_a = store_fixture_id(0, 0);
+    id_b = store_fixture_id(1, 0);
+    a = b = NULL;
+}
+
+static void create(void)
+{
+    a = store_fixture_create(&fx, &id_a, KL_STORE_FLUSH_COMMIT, SEGMENT);
+    b = store_fixture_create(&fx, &id_b, KL_STORE_FLUSH_INTERVAL, SEGMENT);
+    store_fixture_settle(&fx);
+}
+
+static void setup(void)
+{
+    setup_disk(3 * MIB);
+    ck_assert_int_eq(store_fixture_open(&fx), 0);
+    create();
+}
+
+static void teardown(void)
+{
+    trace_vfs_heal(&fx.trace);
+    store_fixture_deinit(&fx);
+}
+
+static const struct kl_store_stats *stats(void)
+{
+    return kl_store_stats(fx.store);
+}
+
+/* Longer than any pause between two tries or looks. */
+static void wait_long(void)
+{
+    for (int i = 0; i < 60; i++) {
+        fx.now_ns += 50000000;
+        store_fixture_turn(&fx);
+    }
+    ck_assert_int_eq(kl_store_failure(fx.store, NULL), 0);
+}
+
+static uint64_t room(void)
+{
+    uint64_t bytes;
+
+    ck_assert_int_eq(disk->base.ops->space(&disk->base, "data", &bytes), 0);
+    return bytes;
+}
+
+/* Somebody else leaves only this much. */
+static void leave(uint64_t bytes)
+{
+    uint64_t free_now;
+
+    disk->capacity = disk->capacity ? disk->capacity : UINT64_C(1) << 40;
+    free_now = room();
+    disk->capacity = disk->capacity - free_now + bytes;
+}
+
+static int append(struct kl_store_log *log, uint32_t size)
+{
+    int64_t leo = store_fixture_view(log).leo;
+
+    /* As store_fixture_fill with salt 1. */
+    return store_fixture_append(&fx, log, 1, size, 1000003 + (uint64_t)leo, 0,
+                                fx.wall_ms);
+}
+
+/* Appends until that is refused for want of space. */
+static void fill_disk(void)
+{
+    int rc = 0;
+
+    for (int i = 0; rc != KL_EDISKFULL; i++) {
+        rc = append(i % 2 ? b : a, SIZE);
+        ck_assert_msg(rc == 0 || rc == KL_EAGAIN || rc == KL_EDISKFULL,
+                      "append: %d", rc);
+        if (rc == KL_EAGAIN || i % 7 == 0)
+            store_fixture_turn(&fx);
+        ck_assert_int_lt(i, 100000);
+    }
+    ck_assert(kl_store_is_full(fx.store));
+}
+
+static void expect(struct kl_store_log *log)
+{
+    struct kl_store_view view = store_fixture_view(log);
+
+    ck_assert_int_eq(view.durable_leo, view.leo);
+    store_fixture_expect(&fx, log, view.start, view.leo, SIZE, 1);
+}
+
+static void reopen(void)
+{
+    a = store_fixture_reopen(&fx, &id_a);
+    b = kl_store_find(fx.store, &id_b);
+}
+
+/* ---- filling and freeing --------------------------------------------------
+ */
+
+START_TEST(full_disk_refuses_appends_and_nothing_else)
+{
+    int64_t end;
+
+    setup();
+    ck_assert_uint_eq(kl_base_stat_get(&stats()->reserve_bytes), MIB);
+    fill_disk();
+    wait_long();
+    ck_assert_uint_eq(kl_base_stat_get(&stats()->reserve_bytes), MIB / 16);
+    ck_assert_uint_eq(kl_base_stat_get(&stats()->full), 1);
+    ck_assert_uint_gt(kl_base_stat_get(&stats()->refusals), 0);
+    ck_assert_uint_eq(kl_base_stat_get(&stats()->pending_bytes), 0);
+    /* What was accepted is there; no more is. */
+    expect(a);
+    expect(b);
+    end = store_fixture_view(a).leo;
+    ck_assert_int_gt(end, 100);
+    ck_assert_int_eq(append(a, 1), KL_EDISKFULL);
+    ck_assert_int_eq(store_fixture_view(a).leo, end);
+    /* All else goes on. */
+    ck_assert_int_eq(kl_store_start_epoch(a, 3), 0);
+    ck_assert_int_eq(kl_store_truncate(a, end - 3), 0);
+    ck_assert_int_eq(kl_store_set_start(b, 5), 0);
+    kl_store_checkpoint_request(fx.store);
+    wait_long();
+    ck_assert_int_eq(store_fixture_view(a).durable_leo, end - 3);
+    ck_assert_int_eq(store_fixture_view(b).durable_start, 5);
+    expect(a);
+    teardown();
+}
+END_TEST
+
+/* A start, a topic, or somebody else makes room. */
+START_TEST(full_store_comes_back)
+{
+    struct kl_store_view view;
+    int64_t kept;
+
+    setup();
+    fill_disk();
+    wait_long();
+    ck_assert(kl_store_is_full(fx.store));
+    kept = store_fixture_view(b).leo;
+    view = store_fixture_view(a);
+    if (_i == 0)
+        ck_assert_int_eq(kl_store_set_start(a, view.leo), 0);
+    else if (_i == 1)
+        ck_assert_int_eq(kl_store_delete(a), 0);
+    else
+        disk->capacity += 2 * MIB;
+    wait_long();
+    ck_assert(!kl_store_is_full(fx.store));
+    ck_assert_uint_eq(kl_base_stat_get(&stats()->reserve_bytes), MIB);
+    ck_assert_uint_eq(kl_base_stat_get(&stats()->full), 0);
+    if (_i == 1)
+        a = store_fixture_create(&fx, &id_a, KL_STORE_FLUSH_COMMIT, SEGMENT);
+    for (int i = 0; i < 20; i++) {
+        ck_assert_int_eq(append(a, SIZE), 0);
+        ck_assert_int_eq(append(b, SIZE), 0);
+        store_fixture_turn(&fx);
+    }
+    wait_long();
+    expect(a);
+    expect(b);
+    ck_assert_int_eq(store_fixture_view(b).leo, kept + 20);
+    /* And again. */
+    fill_disk();
+    wait_long();
+    store_fixture_crash(&fx);
+    reopen();
+    expect(a);
+    expect(b);
+    teardown();
+}
+END_TEST
+
+START_TEST(room_is_told)
+{
+    struct kl_store_event event;
+    int told = 0;
+
+    setup();
+    fill_disk();
+    wait_long();
+    disk->capacity += 2 * MIB;
+    for (int i = 0; i < 60; i++) {
+        fx.now_ns += 50000000;
+        kl_store_turn(fx.store, fx.now_ns, fx.wall_ms);
+        while (kl_store_next_event(fx.store, &event))
+            if (event.type == KL_STORE_EVENT_ROOM) {
+                told++;
+                ck_assert(!kl_store_is_full(fx.store));
+            }
+    }
+    ck_assert_int_eq(told, 1);
+    teardown();
+}
+END_TEST
+
+/* The deadline leads to every look, and there are not many of them. */
+START_TEST(waiting_for_space_costs_little)
+{
+    uint64_t calls;
+
+    setup();
+    fill_disk();
+    wait_long();
+    calls = trace_vfs_count(&fx.trace, TRACE_VFS_ANY);
+    for (int i = 0; i < 10; i++) {
+        int64_t at = kl_store_deadline(fx.store);
+
+        ck_assert_int_lt(at, INT64_MAX);
+        ck_assert_int_gt(at, fx.now_ns);
+        fx.now_ns = at;
+        store_fixture_turn(&fx);
+        store_fixture_turn(&fx);
+    }
+    ck_assert_uint_lt(trace_vfs_count(&fx.trace, TRACE_VFS_ANY), calls + 50);
+    disk->capacity += 2 * MIB;
+    for (int i = 0; i < 10; i++) {
+        if (kl_store_deadline(fx.store) < INT64_MAX)
+            fx.now_ns = kl_store_deadline(fx.store);
+        store_fixture_turn(&fx);
+        store_fixture_turn(&fx);
+    }
+    ck_assert(!kl_store_is_full(fx.store));
+    teardown();
+}
+END_TEST
+
+START_TEST(metadata_is_never_refused)
+{
+    struct kl_store_id id = {kl_store_metadata_topic, 0};
+    struct kl_store_log *meta;
+
+    setup();
+    meta = store_fixture_create(&fx, &id, KL_STORE_FLUSH_COMMIT, MIB);
+    fill_disk();
+    for (int i = 0; i < 20; i++) {
+        ck_assert_int_eq(append(meta, SIZE), 0);
+        store_fixture_turn(&fx);
+    }
+    wait_long();
+    expect(meta);
+    teardown();
+}
+END_TEST
+
+/* ---- what was accepted fits -----------------------------------------------
+ */
+
+/* Whatever is on its way when the disk is full to the last byte, the reserve
+ * takes it. */
+static void accept(uint64_t seed)
+{
+    struct kl_store_log *logs[6];
+    int64_t ends[6];
+    struct kl_base_rng rng;
+    int rc = 0;
+
+    setup_disk(0);
+    kl_base_rng_seed(&rng, seed);
+    fx.config.pending_bytes_max = 8 * MIB;
+    ck_assert_int_eq(store_fixture_open(&fx), 0);
+    for (int i = 0; i < 6; i++) {
+        struct kl_store_id id = store_fixture_id(i, i);
+
+        logs[i] = store_fixture_create(
+            &fx, &id, i % 2 ? KL_STORE_FLUSH_INTERVAL : KL_STORE_FLUSH_COMMIT,
+            8192 + kl_base_rng_below(&rng, 40000));
+    }
+    for (int i = (int)kl_base_rng_below(&rng, 200); i > 0; i--) {
+        append(logs[kl_base_rng_below(&rng, 6)], 700);
+        store_fixture_turn(&fx);
+    }
+    if (kl_base_rng_below(&rng, 2))
+        kl_store_truncate(logs[0], store_fixture_view(logs[0]).leo / 2);
+    while (rc == 0)
+        rc = append(logs[kl_base_rng_below(&rng, 6)],
+                    (uint32_t)kl_base_rng_below(&rng, 4000));
+    ck_assert_int_eq(rc, KL_EAGAIN);
+    leave(0);
+    for (int i = 0; i < 6; i++)
+        ends[i] = store_fixture_view(logs[i]).leo;
+    wait_long();
+    ck_assert_uint_eq(kl_base_stat_get(&stats()->pending_bytes), 0);
+    ck_assert_uint_eq(fx.store->space.charged, 0);
+    for (int i = 0; i < 6; i++)
+        ck_assert_int_eq(store_fixture_view(logs[i]).durable_leo, ends[i]);
+    ck_assert(kl_store_is_full(fx.store));
+    kl_store_checkpoint_request(fx.store);
+    wait_long();
+    ck_assert_uint_eq(fx.store->space.manifests, 0);
+    ck_assert_uint_ge(room(), MIB / 16); /* that much was for others */
+    store_fixture_close(&fx);
+    teardown();
+}
+
+START_TEST(what_was_accepted_fits)
+{
+    for (uint64_t seed = 0; seed < 25; seed++)
+        accept((uint64_t)_i * 100 + seed);
+}
+END_TEST
+
+START_TEST(charges_come_back)
+{
+    setup();
+    for (int i = 0; i < 100; i++) {
+        ck_assert_int_eq(append(i % 2 ? a : b, SIZE), 0);
+        if (i % 10 == 0)
+            ck_assert_int_eq(
+                kl_store_truncate(a, store_fixture_view(a).leo / 2), 0);
+        if (i % 5 == 0)
+            store_fixture_turn(&fx);
+    }
+    ck_assert_uint_gt(fx.store->space.charged, 0);
+    ck_assert_int_eq(kl_store_delete(b), 0);
+    kl_store_checkpoint_request(fx.store);
+    wait_long();
+    ck_assert_uint_eq(fx.store->space.charged, 0);
+    ck_assert_uint_eq(fx.store->space.manifests, 0);
+    teardown();
+}
+END_TEST
+
+/* Somebody else takes what the reserve has given up, to the last byte. */
+START_TEST(stolen_space_is_waited_for)
+{
+    setup();
+    for (int i = 0; i < 40; i++) {
+        append(a, SIZE);
+        store_fixture_turn(&fx);
+    }
+    for (int i = 0; i < 40; i++)
+        append(a, SIZE);
+    trace_vfs_fail_path(&fx.trace, TRACE_VFS_WRITE, ".seg", KL_EDISKFULL);
+    for (int i = 0; i < 20; i++)
+        store_fixture_turn(&fx);
+    ck_assert_uint_lt(kl_base_stat_get(&stats()->reserve_bytes), MIB);
+    leave(0);
+    trace_vfs_heal(&fx.trace);
+    wait_long();
+    ck_assert_uint_gt(kl_base_stat_get(&stats()->pending_bytes), 0);
+    store_fixture_expect(&fx, a, 0, store_fixture_view(a).durable_leo, SIZE, 1);
+    ck_assert_int_eq(append(a, SIZE), KL_EDISKFULL);
+    ck_assert_uint_eq(room(), 0);
+    if (_i == 0) {
+        ck_assert_int_eq(kl_store_delete(b), 0); /* it has nothing to give */
+        ck_assert_int_eq(kl_store_delete(a), 0);
+    } else {
+        disk->capacity += 2 * MIB;
+    }
+    wait_long();
+    ck_assert_uint_eq(kl_base_stat_get(&stats()->pending_bytes), 0);
+    if (_i == 1)
+        expect(a);
+    disk->capacity += 2 * MIB;
+    wait_long();
+    ck_assert(!kl_store_is_full(fx.store));
+    teardown();
+}
+END_TEST
+
+/* ---- open ------------------------------------------------------------------
+ */
+
+START_TEST(full_store_opens_full)
+{
+    setup();
+    fill_disk();
+    if (_i == 0)
+        wait_long();
+    if (_i < 2) {
+        store_fixture_crash(&fx);
+    } else {
+        store_fixture_close(&fx);
+    }
+    leave(_i == 1 ? 100000 : 0);
+    reopen();
+    ck_assert(kl_store_is_full(fx.store));
+    ck_assert_int_eq(append(a, 1), KL_EDISKFULL);
+    expect(a);
+    expect(b);
+    disk->capacity += 2 * MIB;
+    wait_long();
+    ck_assert(!kl_store_is_full(fx.store));
+    ck_assert_int_eq(append(a, SIZE), 0);
+    teardown();
+}
+END_TEST
+
+/* The WAL has what the segments have not, and there is no space for it. */
+START_TEST(replay_without_space_loses_nothing)
+{
+    int64_t end;
+    int rc;
+
+    setup();
+    trace_vfs_fail_path(&fx.trace, TRACE_VFS_WRITE, ".seg", KL_ENOFILES);
+    for (int i = 0; i < 15; i++)
+        append(a, SIZE);
+    store_fixture_settle(&fx);
+    end = store_fixture_view(a).durable_leo;
+    ck_assert_int_eq(end, 15);
+    store_fixture_crash(&fx);
+    trace_vfs_heal(&fx.trace);
+    if (_i == 1) {
+        store_fixture_save(&fx, "data/reserve", "", 0);
+        leave(1000);
+        rc = store_fixture_open(&fx);
+        ck_assert_int_eq(rc, KL_EDISKFULL);
+        ck_assert_int_eq(fx.error.code, KL_EDISKFULL);
+        ck_assert_ptr_nonnull(strstr(fx.error.text, "no space left"));
+        store_fixture_crash(&fx);
+        disk->capacity += 200000;
+    } else {
+        leave(0); /* the reserve has it */
+    }
+    reopen();
+    ck_assert(kl_store_is_full(fx.store));
+    ck_assert_int_eq(store_fixture_view(a).leo, end);
+    expect(a);
+    teardown();
+}
+END_TEST
+
+START_TEST(format_needs_space_for_the_reserve)
+{
+    setup_disk(MIB);
+    ck_assert_int_eq(store_fixture_open(&fx), KL_EDISKFULL);
+    ck_assert_ptr_nonnull(strstr(fx.error.text, "reserve"));
+    store_fixture_crash(&fx);
+    disk->capacity = 2 * MIB;
+    ck_assert_int_eq(store_fixture_open(&fx), 0);
+    create();
+    ck_assert_int_eq(append(a, SIZE), 0);
+    teardown();
+}
+END_TEST
+
+START_TEST(ring_is_smaller_on_a_small_disk)
+{
+    setup_disk(8 * MIB);
+    fx.config.ring_bytes = 0;
+    ck_assert_int_eq(store_fixture_open(&fx), 0);
+    ck_assert_uint_eq(kl_base_stat_get(&stats()->ring_bytes), MIB);
+    ck_assert_uint_eq(kl_base_stat_get(&stats()->reserve_bytes), MIB);
+    teardown();
+}
+END_TEST
+
+START_TEST(lost_reserve_is_made_again)
+{
+    setup();
+    store_fixture_crash(&fx);
+    if (_i == 0)
+        store_fixture_unlink(&fx, "data/reserve");
+    else
+        store_fixture_save(&fx, "data/reserve", "x", 1);
+    reopen();
+    ck_assert(!kl_store_is_full(fx.store));
+    ck_assert_uint_eq(kl_base_stat_get(&stats()->reserve_bytes), MIB);
+    ck_assert_int_eq(append(a, SIZE), 0);
+    teardown();
+}
+END_TEST
+
+/* Checkpoints write over what the slots have already. */
+START_TEST(slots_grow_before_they_must)
+{
+    setup();
+    for (int i = 0; i < 400; i++) {
+        struct kl_store_id id = store_fixture_id(5, i);
+
+        store_fixture_create(&fx, &id, KL_STORE_FLUSH_COMMIT, SEGMENT);
+        if (i % 50 == 0) {
+            kl_store_checkpoint_request(fx.store);
+            store_fixture_settle(&fx);
+        }
+    }
+    store_fixture_settle(&fx);
+    leave(0);
+    for (int i = 0; i < 4; i++) {
+        uint64_t before = kl_base_stat_get(&stats()->checkpoints);
+
+        kl_store_checkpoint_request(fx.store);
+        store_fixture_settle(&fx);
+        ck_assert_uint_gt(kl_base_stat_get(&stats()->checkpoints), before);
+    }
+    ck_assert_uint_eq(kl_base_stat_get(&stats()->retries), 0);
+    teardown();
+}
+END_TEST
+
+Suite *suite_store_space(void);
+
+Suite *suite_store_space(void)
+{
+    Suite *suite = suite_create("store_space");
+    TCase *t = tcase_create("space");
+
+    tcase_set_timeout(t, 60);
+    tcase_add_test(t, full_disk_refuses_appends_and_nothing_else);
+    tcase_add_loop_test(t, full_store_comes_back, 0, 3);
+    tcase_add_test(t, room_is_told);
+    tcase_add_test(t, waiting_for_space_costs_little);
+    tcase_add_test(t, metadata_is_never_refused);
+    tcase_add_loop_test(t, what_was_accepted_fits, 0, 4);
+    tcase_add_test(t, charges_come_back);
+    tcase_add_loop_test(t, stolen_space_is_waited_for, 0, 2);
+    tcase_add_loop_test(t, full_store_opens_full, 0, 3);
+    tcase_add_loop_test(t, replay_without_space_loses_nothing, 0, 2);
+    tcase_add_test(t, format_needs_space_for_the_reserve);
+    tcase_add_test(t, ring_is_smaller_on_a_small_disk);
+    tcase_add_loop_test(t, lost_reserve_is_made_again, 0, 2);
+    tcase_add_test(t, slots_grow_before_they_must);
+    suite_add_tcase(suite, t);
+    return suite;
+}
