@@ -14,9 +14,10 @@ X(NODE_ID, "node.id", NODE, INT, "1", 0, 2147483647, "",                       \
   "the store is made; later it must be the same or not be set.")               \
 X(WAL_BYTES, "wal.bytes", NODE, SIZE, "0", 0, 68719476736, "",                 \
   "Size of the write-ahead log made with the store, at least 64k. 0 takes a "  \
-  "32nd of the free space, between 4m and 64m. It is a ring of files, four "   \
-  "below 16m and eight from there on; the largest batch is one of them, and "  \
-  "at most 4m.")                                                               \
+  "32nd of the free space, between 4m and 64m, but at most an eighth of it. "  \
+  "It is a ring of files, four below 16m and eight from there on; the "        \
+  "largest batch is one of them, and at most 4m. A reserve for a full disk "   \
+  "is as large, and at least 1m.")                                             \
 X(RETENTION_CHECK_MS, "log.retention.check.interval.ms", NODE, MS, "30000",    \
   100, 86400000, "",                                                           \
   "How often it is looked for segments that retention.ms or retention.bytes "  \

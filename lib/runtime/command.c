@@ -47,6 +47,10 @@ static int command_create(struct kl_runtime_node *n,
         configs[create.config_count].key = kl_base_config_row(i)->name;
         configs[create.config_count++].value = values[i];
     }
+    if (kl_store_is_full(n->store))
+        return kl_base_error_set(error, KL_EDISKFULL,
+                                 "topic %s: no space left for the store",
+                                 c->wish.topic);
     if (c->wish.replication > 0 && min_isr > c->wish.replication)
         return kl_base_error_set(error, KL_ECONFIG,
                                  "min.insync.replicas: %lld is more than the "

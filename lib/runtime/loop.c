@@ -31,6 +31,22 @@ static void loop_trace_checkpoint(struct kl_runtime_node *n)
                      (unsigned long long)kl_base_stat_get(&s->wal_bytes));
 }
 
+static void loop_trace_store(struct kl_runtime_node *n)
+{
+    const struct kl_store_stats *s = kl_store_stats(n->store);
+    int full = kl_store_is_full(n->store);
+
+    loop_trace_checkpoint(n);
+    if (full == n->full_seen)
+        return;
+    n->full_seen = full;
+    kl_runtime_trace(n, full ? KL_TRACE_WARN : KL_TRACE_INFO,
+                     "store.%s disk_bytes=%llu refusals=%llu",
+                     full ? "full" : "room",
+                     (unsigned long long)kl_base_stat_get(&s->disk_bytes),
+                     (unsigned long long)kl_base_stat_get(&s->refusals));
+}
+
 int kl_runtime_turn(struct kl_runtime_node *n)
 {
     int moved;
@@ -48,7 +64,7 @@ int kl_runtime_turn(struct kl_runtime_node *n)
     if (atomic_load_explicit(&n->stop_wanted, memory_order_relaxed))
         moved |= kl_runtime_stop_step(n);
     else
-        loop_trace_checkpoint(n);
+        loop_trace_store(n);
     kl_runtime_notify_flush(n);
     return moved;
 }

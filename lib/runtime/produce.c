@@ -2,7 +2,8 @@
  * A batch from its producer to its log: stamped, appended, acknowledged when
  * it is as durable as its topic asks for. A batch that the store has no room
  * for waits, and all that come after it, so that order is kept and nobody
- * overtakes; how many can wait is bounded by the memory of the producers.
+ * overtakes; how many can wait is bounded by the memory of the producers. Where
+ * the disk is full the store refuses it, and the producer is told.
  */
 #include "runtime/state.h"
 
@@ -54,6 +55,15 @@ static int produce_append(struct kl_runtime_node *n,
     return 0;
 }
 
+/* A full store is asked for each topic: it takes none of what it refuses. */
+static int produce_must_wait(const struct kl_runtime_node *n,
+                             const struct kl_runtime_partition *part)
+{
+    return !kl_base_list_is_empty(&n->stalled) &&
+           (!kl_base_list_is_empty(&part->waiting) ||
+            !kl_store_is_full(n->store));
+}
+
 void kl_runtime_produce(struct kl_runtime_node *n, struct kl_runtime_produce *p)
 {
     struct kl_runtime_partition *part = NULL;
@@ -67,9 +77,9 @@ void kl_runtime_produce(struct kl_runtime_node *n, struct kl_runtime_produce *p)
     p->begun_ns = n->now_ns;
     if (!r) {
         part = kl_runtime_partition_find(n, &p->topic_id, p->partition);
-        r = !part                                ? KL_ENOTOPIC
-            : kl_base_list_is_empty(&n->stalled) ? produce_append(n, part, p)
-                                                 : KL_EAGAIN;
+        r = !part                        ? KL_ENOTOPIC
+            : produce_must_wait(n, part) ? KL_EAGAIN
+                                         : produce_append(n, part, p);
     }
     if (r == KL_EAGAIN) {
         kl_base_stat_add(&n->stats.produce_delayed, 1);
@@ -118,20 +128,30 @@ static int produce_retry(struct kl_runtime_node *n,
 }
 
 /* The partitions take turns, a batch each. One whose batch is large keeps its
- * turn until there is room for it. */
+ * turn until there is room for it; but where the store is full, those behind it
+ * may have to be refused. */
 void kl_runtime_produce_room(struct kl_runtime_node *n)
 {
-    struct kl_base_list *link;
+    struct kl_base_list waiting, *link;
 
+    kl_base_list_init(&waiting);
     while ((link = kl_base_list_first(&n->stalled))) {
         struct kl_runtime_partition *part =
             KL_BASE_CONTAINER(link, struct kl_runtime_partition, stalled);
+        int moved = produce_retry(n, part);
 
-        if (!produce_retry(n, part))
-            return;
+        if (!moved && !kl_store_is_full(n->store))
+            break;
         kl_base_list_remove(link);
-        if (!kl_base_list_is_empty(&part->waiting))
+        if (!moved)
+            kl_base_list_push(&waiting, link);
+        else if (!kl_base_list_is_empty(&part->waiting))
             kl_base_list_push(&n->stalled, link);
+    }
+    while (waiting.prev != &waiting) {
+        link = waiting.prev;
+        kl_base_list_remove(link);
+        kl_base_list_push(n->stalled.next, link);
     }
 }
 

@@ -147,6 +147,7 @@ struct kl_runtime_node
     struct kl_base_list timers; /* by deadline */
     int64_t now_ns;
     uint64_t checkpoints_seen; /* traced */
+    int full_seen;
 
     /* Rooms. */
     struct kl_os_vfs *vfs;

@@ -128,8 +128,7 @@ void kl_store_space_drop_manifest(struct kl_store_log *log)
  * more, or the store would be full again at once. */
 static uint64_t space_needed(const struct kl_store_space *sp)
 {
-    return sp->wanted - sp->size + sp->charged + sp->manifests +
-           sp->wanted / 4;
+    return sp->wanted - sp->size + sp->charged + sp->manifests + sp->wanted / 4;
 }
 
 /* A part of the reserve that only an open may take: after a crash on a full

@@ -60,6 +60,8 @@ struct world
     struct kl_base_rng rng;
     uint64_t tags;
     uint64_t seed;
+    int is_scarce; /* the space on disk changes */
+    int refused;   /* appends, for want of it */
 };
 
 static void content_of(const struct subject *s, int count, struct content *c)
@@ -189,14 +191,15 @@ static int content_is_right(struct world *w, struct subject *s,
 }
 
 /* The start of an interval log may be ahead: it goes through the WAL, the
- * appends before it do not. */
-static int start_is_ahead(const struct subject *s, int from, int64_t start)
+ * appends before it do not. So may any, where appends wait for space. */
+static int start_is_ahead(const struct world *w, const struct subject *s,
+                          int from, int64_t start)
 {
     for (int i = from; i < s->change_count; i++) {
         if (s->changes[i].type == CREATE || s->changes[i].type == DELETE)
             return 0;
         if (s->changes[i].type == START && s->changes[i].offset == start)
-            return s->flush == KL_STORE_FLUSH_INTERVAL;
+            return s->flush == KL_STORE_FLUSH_INTERVAL || w->is_scarce;
     }
     return 0;
 }
@@ -217,7 +220,7 @@ static void check_subject(struct world *w, struct subject *s)
         if (!s->log && !c.exists)
             break;
         if (s->log && c.exists && view.leo == c.leo &&
-            (view.start == c.start || start_is_ahead(s, i, view.start))) {
+            (view.start == c.start || start_is_ahead(w, s, i, view.start))) {
             c.start = view.start;
             if (content_is_right(w, s, &c))
                 break;
@@ -288,7 +291,9 @@ static void change_append(struct world *w, struct subject *s)
                                   w->f.wall_ms);
     struct change *c;
 
-    if (rc == KL_EAGAIN || rc == KL_EFAILED)
+    w->refused += rc == KL_EDISKFULL;
+    if (rc == KL_EAGAIN || rc == KL_EFAILED ||
+        (rc == KL_EDISKFULL && w->is_scarce))
         return;
     ck_assert_int_eq(rc, 0);
     c = add(s, APPEND, 0);
@@ -370,11 +375,31 @@ static void change(struct world *w, struct subject *s)
     }
 }
 
+/* Others leave so much, of what is free now or more. */
+static void change_space(struct world *w, uint64_t bytes)
+{
+    struct sim_disk *d = w->f.disk;
+    uint64_t free_now;
+
+    if (d->capacity == 0)
+        d->capacity = 1 << 30;
+    ck_assert_int_eq(d->base.ops->space(&d->base, ".", &free_now), 0);
+    d->capacity = d->capacity - free_now + bytes;
+}
+
 static void reopen(struct world *w)
 {
+    int rc;
+
     for (int i = 0; i < LOGS; i++)
         w->subjects[i].log = NULL;
-    ck_assert_msg(store_fixture_open(&w->f) == 0, "open: %s", w->f.error.text);
+    rc = store_fixture_open(&w->f);
+    if (rc == KL_EDISKFULL && w->is_scarce) {
+        store_fixture_crash(&w->f);
+        change_space(w, 1 << 20);
+        rc = store_fixture_open(&w->f);
+    }
+    ck_assert_msg(rc == 0, "open: %s", w->f.error.text);
     for (int i = 0; i < LOGS; i++)
         check_subject(w, &w->subjects[i]);
 }
@@ -394,6 +419,8 @@ static void end(struct world *w, enum ending ending)
         (enum sim_fate)(SIM_FATE_LOST + choice.number / SIM_PROFILES %
                                             (SIM_FATES - SIM_FATE_LOST));
     if (ending != FAILING_CALLS && kl_base_rng_below(&w->rng, 4) == 0) {
+        if (w->is_scarce)
+            change_space(w, 2 << 20); /* else it may wait for ever */
         store_fixture_close(&w->f);
         for (int i = 0; i < LOGS; i++)
             w->subjects[i].durable_count = w->subjects[i].change_count;
@@ -405,16 +432,30 @@ static void end(struct world *w, enum ending ending)
     }
 }
 
-static void run(uint64_t seed, enum ending ending, int is_simulated)
+/* Space comes and goes, and what waits for it is tried again. */
+static void change_scarcity(struct world *w)
+{
+    if (kl_base_rng_below(&w->rng, 20) == 0)
+        change_space(w, kl_base_rng_below(&w->rng, kl_base_rng_below(&w->rng, 2)
+                                                       ? 50000
+                                                       : 3 << 20));
+    if (kl_base_rng_below(&w->rng, 10) == 0)
+        w->f.now_ns += 600000000;
+}
+
+enum { SIMULATED = 1, SCARCE = 2 };
+
+static int run(uint64_t seed, enum ending ending, int flags)
 {
     static struct world w;
 
     memset(&w, 0, sizeof w);
     store_fixture_init(&w.f);
-    if (is_simulated) {
+    if (flags & SIMULATED) {
         store_fixture_simulate(&w.f, seed);
         w.f.sim.stall_chance = 1000;
     }
+    w.is_scarce = (flags & SCARCE) != 0;
     w.seed = seed;
     kl_base_rng_seed(&w.rng, seed);
     w.f.config.cache_bytes_max = kl_base_rng_below(&w.rng, 3) * 8192;
@@ -434,6 +475,8 @@ static void run(uint64_t seed, enum ending ending, int is_simulated)
             trace_vfs_cut(&w.f.trace, kl_base_rng_below(&w.rng, 120));
         for (int i = 0; i < steps; i++) {
             change(&w, &w.subjects[kl_base_rng_below(&w.rng, LOGS)]);
+            if (w.is_scarce)
+                change_scarcity(&w);
             if (kl_base_rng_below(&w.rng, 3) == 0)
                 turn(&w);
         }
@@ -446,6 +489,7 @@ static void run(uint64_t seed, enum ending ending, int is_simulated)
         }
     }
     store_fixture_deinit(&w.f);
+    return w.refused;
 }
 
 START_TEST(store_survives_kills)
@@ -466,7 +510,18 @@ END_TEST
 START_TEST(simulated_store_survives)
 {
     for (uint64_t seed = 0; seed < SEEDS; seed++)
-        run((uint64_t)_i * 1000 + seed, (enum ending)_i, 1);
+        run((uint64_t)_i * 1000 + seed, (enum ending)_i, SIMULATED);
+}
+END_TEST
+
+START_TEST(store_survives_want_of_space)
+{
+    int refused = 0;
+
+    for (uint64_t seed = 0; seed < SEEDS; seed++)
+        refused += run((uint64_t)_i * 1000 + 700 + seed,
+                       _i % 2 ? POWER_CUT : KILL, SIMULATED | SCARCE);
+    ck_assert_int_gt(refused, 100);
 }
 END_TEST
 
@@ -481,6 +536,7 @@ Suite *suite_store_model(void)
     tcase_add_loop_test(tcase, store_survives_kills, 0, 4);
     tcase_add_loop_test(tcase, store_survives_power_cuts_between_calls, 0, 4);
     tcase_add_loop_test(tcase, simulated_store_survives, KILL, POWER_CUT + 1);
+    tcase_add_loop_test(tcase, store_survives_want_of_space, 0, 4);
     suite_add_tcase(suite, tcase);
     return suite;
 }

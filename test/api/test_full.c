@@ -1,0 +1,216 @@
+/*
+ * A full disk as a program sees it: records are refused, those that were
+ * acknowledged can be read, and after a deletion there is room again.
+ */
+#include "pubsub_help.h"
+
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { CAPACITY = 4 << 20, VALUE = 4000 };
+
+static kl_storage *storage;
+static struct help_node h;
+static kl_producer *producer;
+
+static void setup(void)
+{
+    static const char *const node[] = {"wal.bytes", "256k", NULL};
+    static const char *const topic[] = {"segment.bytes", "64k", NULL};
+    kl_config *config = help_config(node);
+
+    memset(&h, 0, sizeof h);
+    ck_assert_int_eq(kl_storage_new_memory(&storage, NULL, CAPACITY), 0);
+    ck_assert_int_eq(kl_node_new(&h.node, config), 0);
+    kl_config_free(config);
+    ck_assert_int_eq(kl_node_set_storage(h.node, storage), 0);
+    ck_assert_int_eq(kl_node_open(h.node, "store", KL_OPEN_CREATE), 0);
+    ck_assert_int_eq(kl_node_client(h.node, &h.client), 0);
+    help_topic(&h, "kept", 1, topic);
+    help_topic(&h, "deleted", 1, topic);
+    producer = help_producer(&h, NULL);
+}
+
+static void teardown(void)
+{
+    kl_producer_free(producer);
+    ck_assert_int_eq(kl_node_stop(h.node, HELP_WAIT_MS), 0);
+    kl_node_free(h.node);
+    kl_client_free(h.client);
+    kl_storage_free(storage);
+}
+
+static void value_of(int number, char value[VALUE])
+{
+    memset(value, 'a' + number % 26, VALUE);
+    snprintf(value, VALUE, "%d", number);
+}
+
+static int send_value(const char *topic, int number)
+{
+    char value[VALUE];
+    kl_op *op;
+
+    value_of(number, value);
+    ck_assert_int_eq(kl_producer_send(producer, topic, 0, NULL, 0, value, VALUE,
+                                      KL_TIMESTAMP_NOW, 0, &op),
+                     0);
+    return help_finish(op);
+}
+
+/* How many records fit. */
+static int fill(const char *topic, int number)
+{
+    int code;
+
+    while ((code = send_value(topic, number)) == 0)
+        number++;
+    ck_assert_int_eq(code, KL_EDISKFULL);
+    return number;
+}
+
+static void expect(const char *topic, int count)
+{
+    kl_consumer *c = help_consumer(&h, NULL);
+    char want[VALUE];
+
+    ck_assert_int_eq(kl_consumer_assign(c, topic, 0, KL_OFFSET_BEGIN, 0), 0);
+    for (int i = 0; i < count;) {
+        kl_event *e = help_poll_records(c);
+        const kl_record *r;
+
+        while (kl_event_next(e, &r) == KL_OK) {
+            size_t size;
+            const char *value = kl_record_value(r, &size);
+
+            value_of(i, want);
+            ck_assert_uint_eq(size, VALUE);
+            ck_assert_mem_eq(value, want, VALUE);
+            ck_assert_int_eq(kl_record_offset(r), i);
+            i++;
+        }
+        kl_event_free(e);
+    }
+    kl_consumer_free(c);
+}
+
+static int create(const char *topic)
+{
+    kl_op *op;
+
+    ck_assert_int_eq(kl_admin_create_topic(h.client, topic, 1, 1, NULL, 0, &op),
+                     0);
+    return help_finish(op);
+}
+
+static int is_full(void)
+{
+    static char text[16384];
+    size_t size;
+
+    ck_assert_int_eq(kl_node_stats_json(h.node, text, sizeof text, &size), 0);
+    ck_assert_ptr_nonnull(strstr(text, "\"refusals\":"));
+    return strstr(text, "\"full\":1,") != NULL;
+}
+
+static void wait_for_room(void)
+{
+    for (int i = 0; is_full(); i++) {
+        ck_assert_int_lt(i, 10000);
+        ck_assert_int_eq(kl_node_poll(h.node, 100), 0);
+    }
+}
+
+START_TEST(deleting_a_topic_makes_room)
+{
+    int count = fill("deleted", 0) / 2;
+    kl_op *op;
+
+    ck_assert(is_full());
+    ck_assert_int_gt(count, 100);
+    expect("deleted", 2 * count);
+    ck_assert_int_eq(send_value("kept", 0), KL_EDISKFULL);
+    ck_assert_int_eq(create("new"), KL_EDISKFULL);
+    ck_assert_int_eq(kl_admin_delete_topic(h.client, "deleted", 0, &op), 0);
+    ck_assert_int_eq(help_finish(op), 0);
+    wait_for_room();
+    for (int i = 0; i < count; i++)
+        ck_assert_int_eq(send_value("kept", i), 0);
+    ck_assert_int_eq(create("new"), 0);
+    expect("kept", count);
+}
+END_TEST
+
+START_TEST(deleting_records_makes_room)
+{
+    int count = fill("kept", 0);
+    kl_op *op;
+
+    expect("kept", count);
+    ck_assert_int_eq(
+        kl_admin_delete_before(h.client, "kept", 0, KL_OFFSET_END, 0, &op), 0);
+    ck_assert_int_eq(help_finish(op), 0);
+    wait_for_room();
+    ck_assert_int_eq(send_value("kept", count), 0);
+}
+END_TEST
+
+/* A program that asks nothing of single records hears it from flush. */
+START_TEST(flush_tells)
+{
+    char value[VALUE], text[256] = "";
+    int rc = 0;
+
+    for (int i = 0; !text[0]; i++) {
+        value_of(i, value);
+        do {
+            rc = kl_producer_send(producer, "kept", 0, NULL, 0, value, VALUE,
+                                  KL_TIMESTAMP_NOW, 0, NULL);
+        } while (rc == KL_EAGAIN &&
+                 kl_producer_wait(producer, HELP_WAIT_MS) == 0);
+        ck_assert_int_eq(rc, 0);
+        ck_assert_int_lt(i, 100000);
+        kl_producer_errmsg(producer, text, sizeof text);
+    }
+    ck_assert_int_eq(kl_producer_flush(producer, HELP_WAIT_MS), KL_EDISKFULL);
+    ck_assert_ptr_nonnull(strstr(text, "no space left"));
+}
+END_TEST
+
+START_TEST(full_store_is_closed_and_opened)
+{
+    int count = fill("kept", 0);
+
+    kl_producer_free(producer);
+    ck_assert_int_eq(kl_node_stop(h.node, HELP_WAIT_MS), 0);
+    kl_node_free(h.node);
+    kl_client_free(h.client);
+    ck_assert_int_eq(kl_node_new(&h.node, NULL), 0);
+    ck_assert_int_eq(kl_node_set_storage(h.node, storage), 0);
+    ck_assert_int_eq(kl_node_open(h.node, "store", 0), 0);
+    ck_assert_int_eq(kl_node_client(h.node, &h.client), 0);
+    producer = help_producer(&h, NULL);
+    ck_assert(is_full());
+    ck_assert_int_eq(send_value("kept", 0), KL_EDISKFULL);
+    expect("kept", count);
+}
+END_TEST
+
+Suite *suite_api_full(void);
+
+Suite *suite_api_full(void)
+{
+    Suite *suite = suite_create("api_full");
+    TCase *t = tcase_create("full");
+
+    tcase_set_timeout(t, 60);
+    tcase_add_checked_fixture(t, setup, teardown);
+    tcase_add_test(t, deleting_a_topic_makes_room);
+    tcase_add_test(t, deleting_records_makes_room);
+    tcase_add_test(t, flush_tells);
+    tcase_add_test(t, full_store_is_closed_and_opened);
+    suite_add_tcase(suite, t);
+    return suite;
+}
