@@ -19,6 +19,7 @@ enum kl_store_inspect_name {
     KL_STORE_NAME_LOGS,
     KL_STORE_NAME_SNAPSHOTS,
     KL_STORE_NAME_QUARANTINE,
+    KL_STORE_NAME_RESERVE,
     KL_STORE_NAME_COUNT
 };
 

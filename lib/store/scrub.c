@@ -165,9 +165,10 @@ static void scrub_slots_run(struct kl_os_job *job)
 
         kl_store_path(c->store, names[i], path);
         rc = kl_store_file_read(c->store->vfs, path, SCRUB_SLOTS_MAX, &buf);
-        c->bytes += buf.size;
         if (rc == 0)
             rc = kl_store_slot_decode(buf.data, buf.size, &cursor, &slot);
+        /* What is behind it is only space for a larger one. */
+        c->bytes += rc == 0 ? KL_STORE_ENVELOPE + cursor.size : buf.size;
         c->slots_bad |= rc == KL_ECORRUPT || rc == KL_ENOENT;
     }
     kl_base_buf_deinit(&buf);
