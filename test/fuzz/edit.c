@@ -282,6 +282,16 @@ void edit_free(struct edit *e)
         free(e->data[i]);
 }
 
+int edit_count(const struct edit *e, const char *part)
+{
+    int count = 0;
+
+    for (size_t i = 0; i < e->image->file_count; i++)
+        count += (e->data[i] || e->is_gone[i]) &&
+                 strstr(e->image->files[i].path, part);
+    return count;
+}
+
 void edit_install(const struct edit *e, struct store_fixture *f)
 {
     for (size_t i = 0; i < e->image->file_count; i++) {

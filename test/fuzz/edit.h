@@ -27,6 +27,8 @@ const uint8_t *edit_bytes(const struct edit *e, size_t file, size_t *size_out);
 /* Whether any of these bytes are not what they were. */
 int edit_has_changed(const struct edit *e, size_t file, uint64_t offset,
                      uint64_t size);
+/* How many files with this in their path were edited. */
+int edit_count(const struct edit *e, const char *part);
 /* Puts all files into a fixture. */
 void edit_install(const struct edit *e, struct store_fixture *f);
 
