@@ -371,6 +371,10 @@ check-man: $(BUILD)/functions
 	@sh test/lint/man.sh $(BUILD)/functions $(MAN)
 	@$(PYTHON) test/lint/man.py
 
+.PHONY: mutants
+mutants: ## plant bugs in a copy of the tree: tests must find them (MUTANT=id)
+	@$(PYTHON) test/mutants/run.py build/mutants $(MUTANT)
+
 .PHONY: bench
 bench: ## measure against the limits of this machine (BENCH=name for one row)
 bench: $(BUILD)/test/bench $(PROGRAM) $(SHARED)

@@ -220,7 +220,7 @@ void kl_store_turn(struct kl_store *s, int64_t now_ns, int64_t wall_ms)
     kl_store_retain_turn(s);
     kl_store_scrub_turn(s);
     store_advance(s);
-    if (s->stopping && !s->stopped && store_is_quiet(s))
+    if (s->stopping && !s->stopped && !s->failure.code && store_is_quiet(s))
         s->stopped = (uint8_t)kl_store_checkpoint_stop(s);
 }
 

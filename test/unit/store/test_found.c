@@ -68,37 +68,6 @@ START_TEST(manifest_of_another_time_deletes_nothing)
 }
 END_TEST
 
-/* An instance is not enough: a manifest names its log too. */
-START_TEST(manifest_of_another_log_is_not_taken)
-{
-    struct kl_store_id ids[2] = {store_fixture_id(1, 0),
-                                 store_fixture_id(1, 1)};
-    struct kl_store_log *log;
-    struct kl_store_manifest m;
-    struct kl_base_buf b;
-    uint8_t *data;
-    size_t size;
-
-    log = store_fixture_create(&f, &ids[0], KL_STORE_FLUSH_COMMIT, 8192);
-    store_fixture_fill(&f, log, 3, 100, 1);
-    store_fixture_settle(&f);
-    store_fixture_close(&f);
-    log = store_fixture_reopen(&f, &ids[0]);
-    data = store_fixture_load(&f, path_of(log, "manifest"), &size);
-    ck_assert_int_eq(kl_store_manifest_decode(data, size, &f.alloc.alloc, &m),
-                     0);
-    m.id = ids[1];
-    m.segments[0].base = 1;
-    kl_base_buf_init(&b, &f.alloc.alloc);
-    ck_assert_int_eq(kl_store_manifest_encode(&b, &m), 0);
-    store_fixture_save(&f, path_of(log, "manifest"), b.data, b.size);
-    kl_base_buf_deinit(&b);
-    kl_base_free(&f.alloc.alloc, m.segments, m.count * sizeof *m.segments);
-    free(data);
-    store_fixture_expect(&f, log, 0, 3, 100, 1);
-}
-END_TEST
-
 /* What is written after the loss of a synced segment is not lost with it when
  * the process is killed. */
 START_TEST(interval_log_goes_on_behind_a_lost_segment)
@@ -235,7 +204,6 @@ Suite *suite_store_found(void)
 
     tcase_add_checked_fixture(t, setup, teardown);
     tcase_add_test(t, manifest_of_another_time_deletes_nothing);
-    tcase_add_test(t, manifest_of_another_log_is_not_taken);
     tcase_add_test(t, interval_log_goes_on_behind_a_lost_segment);
     tcase_add_test(t, interval_log_goes_on_behind_a_gap);
     tcase_add_test(t, start_behind_a_lost_group);

@@ -1,0 +1,235 @@
+#!/usr/bin/env python3
+"""Planted bugs that a test must find.
+
+usage: run.py FOLDER [ID...]
+
+Each test/mutants/*.patch begins with lines that name the mutant, what it
+breaks and the goal that has to fail:
+
+    Mutant: M01
+    Breaks: a group is acknowledged before it is synced
+    Kill: unit store_wal
+
+A goal is a level and a suite or target (unit store_wal, fault fault_sweep,
+property, fuzz wal). A copy of the tree is kept in FOLDER; goals must be green
+there, then each patch is applied, built, and its goal must fail. A patch that
+does not apply or build, or that nobody notices, makes this program fail.
+"""
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+
+PARTS = ["Makefile", "README.md", "LICENSE", "lib", "include", "examples",
+         "test", "man", "pkgconfig"]
+SECONDS_MAX = 300
+HEAD = re.compile(r"^(Mutant|Breaks|Kill): (.*)$", re.M)
+
+
+class Broken(Exception):
+    """A mutant that says nothing about the tests."""
+
+
+# ---- patches ---------------------------------------------------------------
+
+
+def read_hunks(text):
+    """Yields path, first line, lines before and lines after."""
+    path = None
+    lines = text.split("\n")
+    at = 0
+    while at < len(lines):
+        line = lines[at]
+        at += 1
+        if line.startswith("+++ "):
+            path = line[4:].split("\t")[0].split("/", 1)[1]
+        match = re.match(r"@@ -(\d+)", line)
+        if not match:
+            continue
+        before, after = [], []
+        while at < len(lines) and lines[at][:1] in (" ", "-", "+"):
+            mark, rest = lines[at][0], lines[at][1:]
+            if mark != "+":
+                before.append((mark, rest))
+            if mark != "-":
+                after.append((mark, rest))
+            at += 1
+        yield path, int(match.group(1)), before, after
+
+
+def find(lines, wanted, first):
+    """Where the lines are, nearest to where the patch has seen them."""
+    places = [i for i in range(len(lines) - len(wanted) + 1)
+              if lines[i:i + len(wanted)] == wanted]
+    return min(places, key=lambda i: abs(i - first), default=None)
+
+
+def apply_hunk(lines, first, before, after):
+    """Context that has changed meanwhile is left out from its ends."""
+    while before:
+        at = find(lines, [text for _, text in before], first - 1)
+        if at is not None:
+            lines[at:at + len(before)] = [text for _, text in after]
+            return
+        if before[0][0] == " ":
+            before, after, first = before[1:], after[1:], first + 1
+        elif before[-1][0] == " ":
+            before, after = before[:-1], after[:-1]
+        else:
+            break
+    raise Broken("does not apply")
+
+
+def apply(patch, tree):
+    """Changes files of the tree; returns what they were."""
+    saved = {}
+    for path, first, before, after in read_hunks(patch):
+        full = os.path.join(tree, path)
+        if not os.path.exists(full):
+            raise Broken("no file " + path)
+        with open(full, encoding="utf-8") as f:
+            text = f.read()
+        saved.setdefault(full, text)
+        lines = text.split("\n")
+        apply_hunk(lines, first, before, after)
+        write(full, "\n".join(lines))
+    return saved
+
+
+def write(path, text):
+    with open(path, "w", encoding="utf-8") as f:
+        f.write(text)
+
+
+def restore(saved):
+    for path, text in saved.items():
+        write(path, text)
+
+
+# ---- the tree ---------------------------------------------------------------
+
+
+def copy_tree(tree):
+    """Only what differs is written, so that little is compiled again."""
+    wanted = set()
+    for part in PARTS:
+        files = [part] if os.path.isfile(part) else [
+            os.path.join(folder, name)
+            for folder, _, names in os.walk(part) for name in names]
+        wanted.update(f for f in files if "__pycache__" not in f)
+    for path in wanted:
+        to = os.path.join(tree, path)
+        os.makedirs(os.path.dirname(to), exist_ok=True)
+        with open(path, "rb") as f:
+            data = f.read()
+        if not os.path.exists(to) or open(to, "rb").read() != data:
+            shutil.copy(path, to)
+    for part in PARTS:
+        for folder, _, names in os.walk(os.path.join(tree, part)):
+            for name in names:
+                path = os.path.join(folder, name)
+                if os.path.relpath(path, tree) not in wanted:
+                    os.remove(path)
+
+
+def make(tree, *goals):
+    """Output and exit status; None for one that never ends."""
+    command = ["make", "-C", tree, "-j%d" % (os.cpu_count() or 1), *goals]
+    environment = {k: v for k, v in os.environ.items()
+                   if not k.startswith(("MAKE", "MFLAGS", "BUILD"))}
+    try:
+        done = subprocess.run(command, stdin=subprocess.DEVNULL,
+                              stdout=subprocess.PIPE, timeout=SECONDS_MAX,
+                              stderr=subprocess.STDOUT, env=environment)
+    except subprocess.TimeoutExpired as late:
+        return (late.stdout or b"").decode(errors="replace"), None
+    return done.stdout.decode(errors="replace"), done.returncode
+
+
+def goals_of(kill):
+    """What is built and what is run for a goal."""
+    level, _, name = kill.partition(" ")
+    if level == "property":
+        return ["all", "test-programs"], ["check-property"]
+    choice = ("TARGET=" if level == "fuzz" else "SUITE=") + name
+    return (["build/release/test/" + level, "build/release/kraftlog"],
+            ["check-" + level, choice])
+
+
+# ---- mutants ----------------------------------------------------------------
+
+
+class Mutant:
+    def __init__(self, path):
+        with open(path, encoding="utf-8") as f:
+            self.patch = f.read()
+        head = dict(HEAD.findall(self.patch))
+        if set(head) != {"Mutant", "Breaks", "Kill"}:
+            raise SystemExit("%s: needs Mutant, Breaks and Kill" % path)
+        self.name, self.breaks, self.kill = (
+            head["Mutant"], head["Breaks"], head["Kill"])
+
+    def run(self, tree):
+        """Says how it died; raises Broken where it did not."""
+        saved = apply(self.patch, tree)
+        try:
+            programs, check = goals_of(self.kill)
+            text, status = make(tree, *programs)
+            if status != 0:
+                raise Broken("does not build:\n" + text[-2000:])
+            text, status = make(tree, *check)
+            if status == 0:
+                raise Broken("survives")
+            return "%s%s" % (self.kill, "" if status else ": never ends")
+        finally:
+            restore(saved)
+
+
+def read_mutants(names):
+    folder = os.path.dirname(os.path.abspath(__file__))
+    paths = sorted(os.path.join(folder, n) for n in os.listdir(folder)
+                   if n.endswith(".patch"))
+    mutants = [Mutant(p) for p in paths]
+    for name in names:
+        if name not in [m.name for m in mutants]:
+            raise SystemExit("mutants: no %s" % name)
+    return [m for m in mutants if not names or m.name in names]
+
+
+def check_green(tree, mutants):
+    text, status = make(tree, "all", "test-programs")
+    if status != 0:
+        raise SystemExit("mutants: the tree does not build\n" + text[-4000:])
+    for kill in sorted({m.kill for m in mutants}):
+        text, status = make(tree, *goals_of(kill)[1])
+        if status != 0 or re.search(r"\b100%: Checks: 0,", text):
+            raise SystemExit("mutants: %s is not green\n%s"
+                             % (kill, text[-4000:]))
+
+
+def main():
+    tree = os.path.abspath(os.path.join(sys.argv[1], "tree"))
+    os.chdir(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../.."))
+    mutants = read_mutants(sys.argv[2:])
+    copy_tree(tree)
+    check_green(tree, mutants)
+    failed = []
+    for m in mutants:
+        start = time.monotonic()
+        try:
+            how = m.run(tree)
+        except Broken as broken:
+            how = str(broken).upper()
+            failed.append(m.name)
+        print("%-5s %-28s %5.1f s  %s" % (m.name, how,
+                                          time.monotonic() - start, m.breaks))
+        sys.stdout.flush()
+    print("mutants: %d, %d killed" % (len(mutants), len(mutants) - len(failed)))
+    if failed:
+        sys.exit("mutants: not killed: " + " ".join(failed))
+
+
+if __name__ == "__main__":
+    main()
