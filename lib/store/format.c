@@ -120,12 +120,13 @@ void kl_store_envelope_begin(struct kl_base_buf *b)
     kl_base_buf_extend(b, KL_STORE_ENVELOPE);
 }
 
-void kl_store_envelope_end(struct kl_base_buf *b, uint32_t magic)
+static void envelope_end(struct kl_base_buf *b, uint32_t magic,
+                         uint16_t version)
 {
     if (b->error)
         return;
     kl_base_put_le32(b->data, magic);
-    kl_base_put_le16(b->data + 4, KL_STORE_VERSION);
+    kl_base_put_le16(b->data + 4, version);
     kl_base_put_le16(b->data + 6, 0);
     kl_base_put_le32(b->data + 8, (uint32_t)b->size);
     kl_base_put_le32(b->data + 12, 0);
@@ -135,8 +136,24 @@ void kl_store_envelope_end(struct kl_base_buf *b, uint32_t magic)
                                   kl_base_get_le64(b->data) ^ b->size));
 }
 
+void kl_store_envelope_end(struct kl_base_buf *b, uint32_t magic)
+{
+    envelope_end(b, magic, KL_STORE_VERSION);
+}
+
 int kl_store_envelope_open(const uint8_t *data, size_t size, uint32_t magic,
                            struct kl_base_cursor *out)
+{
+    uint16_t version;
+
+    return kl_store_envelope_open_version(data, size, magic, KL_STORE_VERSION,
+                                          &version, out);
+}
+
+int kl_store_envelope_open_version(const uint8_t *data, size_t size,
+                                   uint32_t magic, uint16_t newest,
+                                   uint16_t *version_out,
+                                   struct kl_base_cursor *out)
 {
     size_t whole;
 
@@ -150,7 +167,8 @@ int kl_store_envelope_open(const uint8_t *data, size_t size, uint32_t magic,
                      kl_base_get_le64(data) ^ whole) !=
         kl_base_get_le64(data + 16))
         return KL_ECORRUPT;
-    if (kl_base_get_le16(data + 4) != KL_STORE_VERSION)
+    *version_out = kl_base_get_le16(data + 4);
+    if (*version_out == 0 || *version_out > newest)
         return KL_EFORMAT;
     kl_base_cursor_init(out, data + KL_STORE_ENVELOPE,
                         whole - KL_STORE_ENVELOPE);
@@ -236,7 +254,8 @@ int kl_store_identity_encode(struct kl_base_buf *b,
     kl_base_buf_append(b, id->cluster_id.bytes, 16);
     kl_base_buf_append(b, id->directory_id.bytes, 16);
     kl_base_buf_put_le32(b, (uint32_t)id->node_id);
-    kl_store_envelope_end(b, KL_STORE_MAGIC_IDENTITY);
+    envelope_end(b, KL_STORE_MAGIC_IDENTITY,
+                 id->version ? id->version : KL_STORE_FORMAT);
     return b->error;
 }
 
@@ -244,7 +263,8 @@ int kl_store_identity_decode(const uint8_t *data, size_t size,
                              struct kl_store_identity *id)
 {
     struct kl_base_cursor c;
-    int rc = kl_store_envelope_open(data, size, KL_STORE_MAGIC_IDENTITY, &c);
+    int rc = kl_store_envelope_open_version(data, size, KL_STORE_MAGIC_IDENTITY,
+                                            KL_STORE_FORMAT, &id->version, &c);
 
     if (rc)
         return rc;

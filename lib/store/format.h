@@ -33,7 +33,8 @@
 
 enum {
     KL_STORE_BLOCK = 4096,
-    KL_STORE_VERSION = 1,
+    KL_STORE_VERSION = 1, /* of every structure but the identity */
+    KL_STORE_FORMAT = 2,  /* of the folder, in its identity: 2 has a reserve */
 
     KL_STORE_GROUP_HEADER = 72,
     KL_STORE_ENTRY_HEADER = 64,
@@ -118,6 +119,11 @@ void kl_store_envelope_end(struct kl_base_buf *b, uint32_t magic);
  * may be more. KL_ECORRUPT, KL_EFORMAT. */
 int kl_store_envelope_open(const uint8_t *data, size_t size, uint32_t magic,
                            struct kl_base_cursor *out);
+/* The same where versions up to newest are known; says which it is. */
+int kl_store_envelope_open_version(const uint8_t *data, size_t size,
+                                   uint32_t magic, uint16_t newest,
+                                   uint16_t *version_out,
+                                   struct kl_base_cursor *out);
 
 /* identity */
 int kl_store_identity_encode(struct kl_base_buf *b,

@@ -695,6 +695,8 @@ int kl_store_rebuild(struct kl_store_log *log, int64_t now_ms,
 int kl_store_format_check(struct kl_store *s, struct kl_base_error *error);
 /* Makes the files of an empty store. Blocking, as everything here. */
 int kl_store_format(struct kl_store *s, struct kl_base_error *error);
+/* An older folder, which has all that a new one has by now, says so. */
+int kl_store_format_upgrade(struct kl_store *s, struct kl_base_error *error);
 int kl_store_recover(struct kl_store *s, uint32_t flags,
                      struct kl_base_error *error);
 

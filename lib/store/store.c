@@ -333,6 +333,8 @@ static int store_recover(struct kl_store *s, uint32_t flags,
     if (rc)
         return rc;
     rc = kl_store_space_hold(s, error);
+    if (rc == 0)
+        rc = kl_store_format_upgrade(s, error);
     /* Without a reserve it is full, but there to be read. */
     return kl_store_is_passing(rc) ? 0 : rc;
 }

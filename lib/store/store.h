@@ -36,6 +36,8 @@ struct kl_store_identity
     struct kl_base_uuid cluster_id;
     struct kl_base_uuid directory_id;
     int32_t node_id;
+    uint16_t
+        version; /* of the folder's format; 0 = the newest, to be written */
 };
 
 struct kl_store_config

@@ -31,7 +31,7 @@ static void identity_run(const uint8_t *data, size_t size)
 
 static void identity_seeds(struct fuzz_seeds *seeds)
 {
-    struct kl_store_identity id = {{{1, 2}}, {{3, 4}}, 5};
+    struct kl_store_identity id = {{{1, 2}}, {{3, 4}}, 5, KL_STORE_FORMAT};
     struct kl_base_buf b, input;
 
     for (uint8_t how = 0; how < 4; how++) {

@@ -265,17 +265,23 @@ static int identity_decode(const uint8_t *data, size_t size)
 
 START_TEST(identity_round_trip_and_damage)
 {
-    struct kl_store_identity in = {.node_id = -5}, out;
+    struct kl_store_identity in, out;
     struct kl_base_buf b;
 
+    memset(&in, 0, sizeof in);
     memset(&in.cluster_id, 3, 16);
     memset(&in.directory_id, 4, 16);
+    in.node_id = -5;
+    in.version = KL_STORE_FORMAT;
     kl_base_buf_init(&b, &alloc.alloc);
     ck_assert_int_eq(kl_store_identity_encode(&b, &in), 0);
     ck_assert_uint_eq(b.size, KL_STORE_ENVELOPE + 36);
-    ck_assert_mem_eq(b.data, "KLID\1\0\0\0", 8);
+    ck_assert_mem_eq(b.data, "KLID\2\0\0\0", 8);
     ck_assert_int_eq(kl_store_identity_decode(b.data, b.size, &out), 0);
-    ck_assert_mem_eq(&in, &out, sizeof in);
+    ck_assert_mem_eq(&in.cluster_id, &out.cluster_id, 16);
+    ck_assert_mem_eq(&in.directory_id, &out.directory_id, 16);
+    ck_assert_int_eq(out.node_id, -5);
+    ck_assert_int_eq(out.version, KL_STORE_FORMAT);
     check_every_flip(identity_decode, b.data, b.size);
     check_every_length(identity_decode, b.data, b.size);
     kl_base_buf_deinit(&b);
@@ -290,7 +296,7 @@ START_TEST(envelope_open_unknown_version)
 
     kl_base_buf_init(&b, &alloc.alloc);
     ck_assert_int_eq(kl_store_identity_encode(&b, &in), 0);
-    kl_base_put_le16(b.data + 4, KL_STORE_VERSION + 1);
+    kl_base_put_le16(b.data + 4, KL_STORE_FORMAT + 1);
     ck_assert_int_eq(kl_store_identity_decode(b.data, b.size, &out),
                      KL_ECORRUPT);
     kl_base_put_le64(b.data + 16,

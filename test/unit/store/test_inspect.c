@@ -155,7 +155,7 @@ static void make_later(const char *path)
     uint8_t *data = store_fixture_load(&fx, path, &size);
     uint32_t whole = kl_base_get_le32(data + 8);
 
-    kl_base_put_le16(data + 4, KL_STORE_VERSION + 1);
+    kl_base_put_le16(data + 4, kl_base_get_le16(data + 4) + 1);
     kl_base_put_le64(data + 16, kl_base_hash(data + KL_STORE_ENVELOPE,
                                              whole - KL_STORE_ENVELOPE,
                                              kl_base_get_le64(data) ^ whole));

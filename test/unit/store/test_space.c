@@ -5,9 +5,12 @@
 #include "sim_disk.h"
 #include "store_fixture.h"
 
+#include "base/endian.h"
+#include "base/hash.h"
 #include "base/rng.h"
 
 #include <check.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { SIZE = 1500, SEGMENT = 16384, MIB = 1 << 20 };
@@ -519,6 +522,142 @@ START_TEST(slots_grow_before_they_must)
 }
 END_TEST
 
+/* ---- folders of version 1, which had no reserve ---------------------------
+ */
+
+static uint16_t version(void)
+{
+    struct kl_store_identity id;
+    size_t size;
+    uint8_t *data = store_fixture_load(&fx, "data/identity", &size);
+
+    ck_assert_int_eq(kl_store_identity_decode(data, size, &id), 0);
+    free(data);
+    return id.version;
+}
+
+static void set_version(uint16_t to)
+{
+    struct kl_store_identity id;
+    struct kl_base_buf buf;
+    size_t size;
+    uint8_t *data = store_fixture_load(&fx, "data/identity", &size);
+
+    ck_assert_int_eq(kl_store_identity_decode(data, size, &id), 0);
+    free(data);
+    id.version = to;
+    kl_base_buf_init(&buf, &fx.alloc.alloc);
+    ck_assert_int_eq(kl_store_identity_encode(&buf, &id), 0);
+    store_fixture_save(&fx, "data/identity", buf.data, buf.size);
+    kl_base_buf_deinit(&buf);
+}
+
+/* A store with 20 records, closed. */
+static void setup_old(void)
+{
+    setup_disk(3 * MIB);
+    ck_assert_int_eq(store_fixture_open(&fx), 0);
+    ck_assert_int_eq(version(), KL_STORE_FORMAT);
+    create();
+    for (int i = 0; i < 20; i++)
+        append(i % 2 ? b : a, SIZE);
+    store_fixture_close(&fx);
+    set_version(1);
+    store_fixture_unlink(&fx, "data/reserve");
+    sim_disk_settle(disk);
+}
+
+START_TEST(old_folder_is_upgraded)
+{
+    setup_old();
+    reopen();
+    ck_assert_int_eq(version(), KL_STORE_FORMAT);
+    ck_assert_int_eq(kl_store_identity(fx.store)->version, KL_STORE_FORMAT);
+    ck_assert(!kl_store_is_full(fx.store));
+    ck_assert_uint_eq(kl_base_stat_get(&stats()->reserve_bytes), MIB);
+    expect(a);
+    expect(b);
+    teardown();
+}
+END_TEST
+
+/* It stays what it is until there is space, and can be read. */
+START_TEST(old_folder_without_space_is_upgraded_later)
+{
+    setup_old();
+    leave(50000);
+    reopen();
+    ck_assert_int_eq(version(), 1);
+    ck_assert(kl_store_is_full(fx.store));
+    expect(a);
+    disk->capacity += 2 * MIB;
+    wait_long();
+    ck_assert(!kl_store_is_full(fx.store));
+    ck_assert_int_eq(append(a, SIZE), 0);
+    store_fixture_close(&fx);
+    reopen();
+    ck_assert_int_eq(version(), KL_STORE_FORMAT);
+    expect(a);
+    teardown();
+}
+END_TEST
+
+START_TEST(newer_folder_is_refused)
+{
+    setup_old();
+    set_version(KL_STORE_FORMAT);
+    {
+        size_t size;
+        uint8_t *data = store_fixture_load(&fx, "data/identity", &size);
+
+        data[4]++;
+        kl_base_put_le64(data + 16,
+                         kl_base_hash(data + KL_STORE_ENVELOPE,
+                                      size - KL_STORE_ENVELOPE,
+                                      kl_base_get_le64(data) ^ size));
+        store_fixture_save(&fx, "data/identity", data, size);
+        free(data);
+    }
+    ck_assert_int_eq(store_fixture_open(&fx), KL_EFORMAT);
+    ck_assert(!store_fixture_exists(&fx, "data/reserve"));
+    teardown();
+}
+END_TEST
+
+/* The power fails anywhere in the upgrade, with all that this may leave. */
+START_TEST(upgrade_survives_every_cut)
+{
+    int upgraded = 0, was_cut = 1;
+
+    for (uint64_t calls = 0; was_cut; calls++) {
+        for (int fate = SIM_FATE_LOST; fate < SIM_FATES; fate++) {
+            struct sim_choice choice = {.profile = SIM_ADVERSARY,
+                                        .fate = (enum sim_fate)fate,
+                                        .number = calls};
+            struct sim_disk *after;
+
+            setup_old();
+            trace_vfs_cut(&fx.trace, calls);
+            was_cut = store_fixture_open(&fx) != 0;
+            after = sim_disk_crash(disk, choice);
+            store_fixture_crash(&fx);
+            trace_vfs_heal(&fx.trace);
+            sim_disk_free(disk);
+            disk = after;
+            fx.memory = fx.trace.inner = &disk->base;
+            upgraded += version() == KL_STORE_FORMAT;
+            reopen();
+            ck_assert_int_eq(version(), KL_STORE_FORMAT);
+            ck_assert(!kl_store_is_full(fx.store));
+            expect(a);
+            expect(b);
+            teardown();
+        }
+    }
+    ck_assert_int_gt(upgraded, 1);
+}
+END_TEST
+
 Suite *suite_store_space(void);
 
 Suite *suite_store_space(void)
@@ -541,6 +680,10 @@ Suite *suite_store_space(void)
     tcase_add_test(t, ring_is_smaller_on_a_small_disk);
     tcase_add_loop_test(t, lost_reserve_is_made_again, 0, 2);
     tcase_add_test(t, slots_grow_before_they_must);
+    tcase_add_test(t, old_folder_is_upgraded);
+    tcase_add_test(t, old_folder_without_space_is_upgraded_later);
+    tcase_add_test(t, newer_folder_is_refused);
+    tcase_add_test(t, upgrade_survives_every_cut);
     suite_add_tcase(suite, t);
     return suite;
 }

@@ -76,7 +76,7 @@ static void check_trailing(struct kl_base_buf *b,
 
 START_TEST(identity_is_exact)
 {
-    struct kl_store_identity id = {{{1}}, {{2}}, 3};
+    struct kl_store_identity id = {{{1}}, {{2}}, 3, KL_STORE_FORMAT};
     struct kl_base_buf b;
 
     kl_base_buf_init(&b, &kl_base_alloc_libc);
