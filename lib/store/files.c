@@ -75,24 +75,11 @@ static size_t segment_handles(const struct kl_store_segment *seg)
            (seg->reader != NULL) + (seg->index_reader != NULL);
 }
 
+/* Without memory it stays open. */
 static void segment_close_one(struct kl_store *s, struct kl_os_file **file)
 {
-    if (*file)
-        kl_store_tidy_close(s, *file);
-    *file = NULL;
-}
-
-static void segment_close(struct kl_store *s, struct kl_store_segment *seg)
-{
-    if (!kl_base_list_is_empty(&seg->open)) {
-        kl_base_list_remove(&seg->open);
-        s->open_count -= seg->counted;
-        seg->counted = 0;
-    }
-    segment_close_one(s, &seg->writer);
-    segment_close_one(s, &seg->index_writer);
-    segment_close_one(s, &seg->reader);
-    segment_close_one(s, &seg->index_reader);
+    if (*file && kl_store_tidy_close(s, *file) == 0)
+        *file = NULL;
 }
 
 static void segment_count(struct kl_store *s, struct kl_store_segment *seg)
@@ -102,6 +89,17 @@ static void segment_count(struct kl_store *s, struct kl_store_segment *seg)
     s->open_count += now;
     s->open_count -= seg->counted;
     seg->counted = (uint8_t)now;
+}
+
+static void segment_close(struct kl_store *s, struct kl_store_segment *seg)
+{
+    segment_close_one(s, &seg->writer);
+    segment_close_one(s, &seg->index_writer);
+    segment_close_one(s, &seg->reader);
+    segment_close_one(s, &seg->index_reader);
+    segment_count(s, seg);
+    if (seg->counted == 0)
+        kl_base_list_remove(&seg->open);
 }
 
 void kl_store_segment_touch(struct kl_store *s, struct kl_store_segment *seg)
@@ -177,7 +175,23 @@ int kl_store_segment_make_room(struct kl_store *s)
 static void segment_free(struct kl_store *s, struct kl_store_segment *seg)
 {
     segment_close(s, seg);
+    if (seg->counted > 0) {
+        kl_base_list_remove(&seg->open);
+        kl_base_list_push(&s->dead_segments, &seg->open);
+        return;
+    }
     kl_base_free(&s->alloc, seg, sizeof *seg);
+}
+
+void kl_store_segment_bury(struct kl_store *s)
+{
+    struct kl_base_list dead, *l;
+
+    kl_base_list_init(&dead);
+    while ((l = kl_base_list_pop(&s->dead_segments)))
+        kl_base_list_push(&dead, l);
+    while ((l = kl_base_list_pop(&dead)))
+        segment_free(s, KL_BASE_CONTAINER(l, struct kl_store_segment, open));
 }
 
 void kl_store_segment_ref(struct kl_store_segment *seg)

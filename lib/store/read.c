@@ -25,6 +25,19 @@ static void read_take(struct kl_store_read *r, struct kl_store_entry *e,
     *bytes += e->size;
 }
 
+/* Visible entries ascend, whatever was cut between them. */
+static int read_begins_above(const struct kl_base_list *list, int64_t offset)
+{
+    for (const struct kl_base_list *l = list->next; l != list; l = l->next) {
+        const struct kl_store_entry *e =
+            KL_BASE_CONTAINER(l, struct kl_store_entry, order);
+
+        if (read_is_visible(e))
+            return e->offset > offset;
+    }
+    return 1;
+}
+
 /* Takes visible entries from a list from offset on; 0 where the list does not
  * have it. */
 static int read_list(struct kl_store_read *r, struct kl_base_list *list,
@@ -34,9 +47,7 @@ static int read_list(struct kl_store_read *r, struct kl_base_list *list,
     struct kl_store_entry *e;
     int found = 0;
 
-    if (l == list ||
-        KL_BASE_CONTAINER(list->next, struct kl_store_entry, order)->offset >
-            r->next_offset)
+    if (read_begins_above(list, r->next_offset))
         return 0;
     /* From the newest backwards: readers of memory are near the end. */
     for (; l != list; l = l->prev) {

@@ -78,7 +78,8 @@ struct kl_store_segment
     struct kl_os_file *index_writer; /* the same */
     struct kl_os_file *reader;       /* read lane while refs > 0 */
     struct kl_os_file *index_reader; /* the same */
-    struct kl_base_list open;   /* store->open_segments when a handle is open */
+    struct kl_base_list open;   /* store->open_segments when a handle is open,
+                                   store->dead_segments */
     uint32_t refs;              /* jobs that use it */
     uint32_t index_blocks;      /* whole blocks in the index file; UINT32_MAX =
                                    not looked at yet (sealed segments) */
@@ -296,6 +297,7 @@ struct kl_store
     struct kl_base_list flushes; /* interval logs with unsynced bytes */
     struct kl_base_list cache;
     struct kl_base_list open_segments; /* least recently used first */
+    struct kl_base_list dead_segments; /* their handles wait for memory */
     size_t open_count;
     uint32_t frame_max;
     uint64_t pending_bytes;
@@ -440,6 +442,8 @@ void kl_store_segment_sync_end(struct kl_store_segment *seg,
 void kl_store_segment_note_index(struct kl_store_segment *seg, uint32_t blocks);
 /* Closes all handles that nobody needs. */
 void kl_store_segment_close_idle(struct kl_store *s);
+/* Frees dead segments whose handles could not be given away before. */
+void kl_store_segment_bury(struct kl_store *s);
 /* Keeps the order of use and the count of open handles. */
 void kl_store_segment_touch(struct kl_store *s, struct kl_store_segment *seg);
 /* Closes handles that nobody needs until at most file_max are open; 1 when
@@ -512,8 +516,8 @@ int64_t kl_store_checkpoint_deadline(const struct kl_store *s);
 
 /* ---- tidy.c ------------------------------------------------------------ */
 
-/* Takes the handle. Without memory for the job it is closed here and now. */
-void kl_store_tidy_close(struct kl_store *s, struct kl_os_file *file);
+/* Takes the handle; without memory for that the caller keeps it. */
+int kl_store_tidy_close(struct kl_store *s, struct kl_os_file *file);
 void kl_store_tidy_unlink(struct kl_store *s, const char *path,
                           uint64_t generation);
 /* The folder of a log that is deleted: nothing leads back to it, since its

@@ -36,6 +36,7 @@ int kl_store_new(struct kl_store **out, const struct kl_base_alloc *alloc,
     kl_base_list_init(&s->flushes);
     kl_base_list_init(&s->cache);
     kl_base_list_init(&s->open_segments);
+    kl_base_list_init(&s->dead_segments);
     kl_base_list_init(&s->changed);
     kl_base_list_init(&s->finished);
     kl_base_list_init(&s->found);
@@ -97,11 +98,13 @@ void kl_store_free(struct kl_store *s)
         s->lanes->ops->wait(s->lanes);
         store_take_jobs(s);
     }
+    s->opened = 0; /* what is closed from here on blocks */
     /* Jobs that wait to be tried again hold logs and files. */
     kl_store_write_deinit(s);
     kl_store_checkpoint_deinit(s);
     kl_store_scrub_deinit(s);
     store_free_logs(s);
+    kl_store_segment_bury(s);
     kl_store_tidy_deinit(s);
     kl_store_flush_deinit(s);
     kl_store_wal_deinit(s);

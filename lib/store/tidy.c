@@ -46,14 +46,17 @@ static struct tidy_item *tidy_add(struct kl_store *s, const char *path)
     return item;
 }
 
-void kl_store_tidy_close(struct kl_store *s, struct kl_os_file *file)
+int kl_store_tidy_close(struct kl_store *s, struct kl_os_file *file)
 {
     struct tidy_item *item = tidy_add(s, NULL);
 
     if (item)
         item->file = file;
+    else if (s->opened)
+        return KL_ENOMEM;
     else
-        s->vfs->ops->close(file);
+        s->vfs->ops->close(file); /* open and free may block */
+    return 0;
 }
 
 /* Without memory the name stays: the next open finds it as a leftover. */
@@ -169,13 +172,14 @@ int64_t kl_store_tidy_deadline(const struct kl_store *s)
 void kl_store_tidy_turn(struct kl_store *s)
 {
     struct kl_store_tidy *t = &s->tidy;
-    struct kl_base_list *l = t->waiting.next, *next;
+    struct kl_base_list *l, *next;
     uint64_t newest = kl_store_checkpoint_newest(s);
 
+    kl_store_segment_bury(s);
     if (t->busy || (kl_store_retry_is_waiting(&t->retry) &&
                     !kl_store_retry_take(s, &t->retry)))
         return;
-    for (; l != &t->waiting; l = next) {
+    for (l = t->waiting.next; l != &t->waiting; l = next) {
         struct tidy_item *item = KL_BASE_CONTAINER(l, struct tidy_item, link);
 
         next = l->next;

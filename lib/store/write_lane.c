@@ -41,6 +41,15 @@ static int lane_remove(struct kl_store_write *w, struct kl_store_step *step,
     return rc && rc != KL_ENOENT ? lane_fail(w, rc, "cannot remove") : 0;
 }
 
+static int lane_folder(struct kl_store_write *w, const struct kl_store_log *log)
+{
+    int rc;
+
+    kl_store_path_log(log, w->path);
+    rc = w->store->vfs->ops->mkdir(w->store->vfs, w->path);
+    return rc && rc != KL_EEXIST ? lane_fail(w, rc, "cannot create folder") : 0;
+}
+
 static int lane_create(struct kl_store_write *w, struct kl_store_step *step)
 {
     struct kl_os_vfs *vfs = w->store->vfs;
@@ -48,13 +57,10 @@ static int lane_create(struct kl_store_write *w, struct kl_store_step *step)
                                         step->seg->info.base,
                                         step->seg->info.truncation};
     struct kl_os_iovec part = {step->block, KL_STORE_BLOCK};
-    int rc;
+    int rc = lane_folder(w, step->log);
 
-    kl_store_path_log(step->log, w->path);
-    rc = vfs->ops->mkdir(vfs, w->path);
-    if (rc && rc != KL_EEXIST)
-        return lane_fail(w, rc, "cannot create folder");
-    rc = lane_remove(w, step, "idx");
+    if (rc == 0)
+        rc = lane_remove(w, step, "idx");
     if (rc == 0 && !step->seg->writer)
         rc = lane_remove(w, step, "seg");
     if (rc == 0)
@@ -118,8 +124,10 @@ static int lane_manifest(struct kl_store_write *w, struct kl_store_step *step)
 {
     struct kl_os_vfs *vfs = w->store->vfs;
     char folder[KL_STORE_PATH_MAX];
-    int rc;
+    int rc = lane_folder(w, step->log); /* all that was in it may be cut */
 
+    if (rc)
+        return rc;
     kl_store_path_in_log(step->log, "manifest", w->path);
     rc = kl_store_file_replace(vfs, w->path, &step->manifest);
     if (rc)

@@ -200,7 +200,7 @@ static void image_fixture(struct image *im, struct store_fixture *f,
 
     memset(f, 0, sizeof *f);
     pool_alloc_init(pool);
-    f->alloc.alloc = pool->alloc;
+    f->alloc.alloc = f->caller = pool->alloc;
     sweep_lie(im->sweep, im->disk, 1);
     f->memory = &im->disk->base;
     need_ok(kl_os_lanes_inline_new(&f->lanes, &pool->alloc));

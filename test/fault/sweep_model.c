@@ -300,7 +300,7 @@ static int epochs_fit(const struct model_content *c,
 }
 
 /* The start of an interval log goes through the WAL, the appends before it do
- * not: it may be ahead of them. */
+ * not, and where things overtake it overtakes them: it may be ahead. */
 static int start_is_ahead(const struct model_log *log, int from, int64_t start)
 {
     for (int i = from; i < log->count; i++) {
@@ -314,30 +314,34 @@ static int start_is_ahead(const struct model_log *log, int from, int64_t start)
     return 0;
 }
 
-static int content_fits(const struct model_log *log, int at,
-                        const struct model_content *c,
+static int content_fits(const struct model *m, const struct model_log *log,
+                        int at, const struct model_content *c,
                         const struct model_content *seen, int64_t least)
 {
+    int is_commit = c->flush == KL_STORE_FLUSH_COMMIT;
+
     if (c->exists != seen->exists)
         return 0;
     if (!c->exists)
         return 1;
     if (c->flush != seen->flush)
         return 0;
-    if (c->flush == KL_STORE_FLUSH_COMMIT)
-        return c->start == seen->start && c->leo == seen->leo &&
-               frames_fit(c, seen) && epochs_fit(c, seen);
-    return (c->start == seen->start || start_is_ahead(log, at, seen->start)) &&
-           (seen->leo <= c->leo || seen->leo == seen->start) &&
+    if (c->start != seen->start && ((is_commit && !m->is_unordered) ||
+                                    !start_is_ahead(log, at, seen->start)))
+        return 0;
+    if (is_commit)
+        return c->leo == seen->leo && frames_fit(c, seen) &&
+               epochs_fit(c, seen);
+    return (seen->leo <= c->leo || seen->leo == seen->start) &&
            seen->leo >= least && frames_fit(c, seen);
 }
 
 /* The last change of the WAL, counted from 1, that is durable. */
 static int model_durable(const struct model *m, const struct model_log *log)
 {
-    int durable = 0;
+    int durable = log->durable;
 
-    for (int i = 0; i < log->count; i++)
+    for (int i = durable; i < log->count && !m->is_unordered; i++)
         if (log->changes[i].sequence <= m->durable &&
             !log->changes[i].is_dropped &&
             (log->changes[i].flush == KL_STORE_FLUSH_COMMIT ||
@@ -362,7 +366,7 @@ static int model_check_log(struct model *m, struct model_log *log,
     for (int i = 0; i <= log->count; i++) {
         if (i > 0)
             content_apply(&c, &log->changes[i - 1]);
-        if (i >= durable && content_fits(log, i, &c, &seen, least)) {
+        if (i >= durable && content_fits(m, log, i, &c, &seen, least)) {
             log->matched = i;
             flush = c.flush;
         }
@@ -444,12 +448,15 @@ void model_note(struct model *m)
             continue;
         if (log->handle->start > log->start)
             model_add(m, log, MODEL_START, log->handle->start);
-        for (int k = log->count; k > 0; k--) {
+        for (int k = log->count; k > log->durable; k--) {
             c = &log->changes[k - 1];
-            if (c->sequence <= m->durable || c->type == MODEL_DELETE)
+            if (c->type == MODEL_DELETE)
                 break;
-            if (change_is_durable(log, c)) {
-                m->durable = c->sequence;
+            if (change_is_durable(log, c) &&
+                !(m->is_unordered && c->type == MODEL_START)) {
+                log->durable = k;
+                if (c->sequence > m->durable)
+                    m->durable = c->sequence;
                 break;
             }
             if (c->type == MODEL_CREATE)
@@ -465,9 +472,11 @@ void model_note(struct model *m)
 void model_note_all(struct model *m)
 {
     m->durable = m->sequence;
-    for (int i = 0; i < MODEL_LOGS; i++)
+    for (int i = 0; i < MODEL_LOGS; i++) {
+        m->logs[i].durable = m->logs[i].count;
         if (m->logs[i].handle)
             m->logs[i].synced = m->logs[i].written = m->logs[i].handle->leo;
+    }
 }
 
 void model_forget_handles(struct model *m)
@@ -483,13 +492,14 @@ void model_settle(struct model *m)
 
         if (log->count == 0)
             continue;
-        log->count = log->matched;
+        log->count = log->durable = log->matched;
         if (!log->handle)
             continue;
-        if (log->flush == KL_STORE_FLUSH_INTERVAL) {
+        if (log->flush == KL_STORE_FLUSH_INTERVAL || m->is_unordered)
             model_add(m, log, MODEL_START, log->seen_start);
+        if (log->flush == KL_STORE_FLUSH_INTERVAL)
             model_add(m, log, MODEL_TRUNCATE, log->seen_leo);
-        }
+        log->durable = log->count;
         log->start = log->seen_start;
         log->synced = log->written = log->seen_leo;
     }

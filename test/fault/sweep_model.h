@@ -38,6 +38,7 @@ struct model_log
     struct kl_store_log *handle;  /* NULL = none, or the store is closed */
     struct model_change *changes; /* room for MODEL_CHANGES */
     int count;
+    int durable;      /* changes of the WAL reported, whatever of other logs */
     int64_t start;    /* the last one that is known */
     int64_t synced;   /* interval logs: must be there after a power cut */
     int64_t written;  /* interval logs: must be there after a kill */
@@ -51,6 +52,9 @@ struct model
     struct model_log logs[MODEL_LOGS];
     uint64_t sequence;
     uint64_t durable; /* all changes up to this sequence are durable */
+    /* A store that waits for room lets what makes room overtake: the order of
+     * the WAL is that of each log, but for its starts. */
+    int is_unordered;
     int is_formatted;
     int32_t epoch;
 };

@@ -24,16 +24,23 @@ void work_init(struct work *w, const struct work_scenario *scenario)
 
 int work_accepts(const struct work *w, int code, const char *what)
 {
-    static const int known[] = {
-        KL_ENOMEM,   KL_EIO,    KL_EDISKFULL, KL_EFAILED, KL_EACCESS,
-        KL_ENOFILES, KL_ENOENT, KL_EBUSY,     KL_EAGAIN,  KL_EUNSUPPORTED};
+    static const int known[] = {KL_ENOMEM,  KL_EIO,     KL_EDISKFULL,
+                                KL_EFAILED, KL_EACCESS, KL_ENOFILES,
+                                KL_EBUSY,   KL_EAGAIN,  KL_EUNSUPPORTED};
+    static const int missing[] = {KL_ENOENT, KL_ENOSTORE, KL_EFOREIGN,
+                                  KL_ECORRUPT};
 
     if (code == 0)
         return 1;
     for (size_t i = 0; w->is_faulty && i < sizeof known / sizeof *known; i++)
         if (code == known[i])
             return 0;
-    ck_abort_msg("%s: %s: %s", w->scenario->name, what, kl_error_name(code));
+    for (size_t i = 0; w->is_missing && i < sizeof missing / sizeof *missing;
+         i++)
+        if (code == missing[i])
+            return 0;
+    ck_abort_msg("%s: %s: %s", w->where ? w->where : w->scenario->name, what,
+                 kl_error_name(code));
     return 0;
 }
 
@@ -77,6 +84,8 @@ void work_open(struct work *w)
     w->model.is_formatted = 1;
     for (log = w->model.logs; log < w->model.logs + MODEL_LOGS; log++)
         log->handle = kl_store_find(w->f.store, &log->id);
+    if (w->opened)
+        w->opened(w);
 }
 
 void work_turn(struct work *w, int count)
@@ -92,6 +101,25 @@ void work_turn(struct work *w, int count)
         if (w->after)
             w->after(w, "a turn");
     }
+}
+
+static int work_is_settled(const struct work *w)
+{
+    for (int i = 0; w->f.store && i < MODEL_LOGS; i++) {
+        const struct kl_store_log *log = w->model.logs[i].handle;
+
+        if (log &&
+            (log->durable_leo != log->leo || log->durable_start != log->start))
+            return 0;
+    }
+    return 1;
+}
+
+void work_settle(struct work *w)
+{
+    for (int i = 0; i < 50 && !work_is_settled(w); i++)
+        work_turn(w, 1);
+    ck_assert(w->is_faulty || work_is_settled(w));
 }
 
 void work_stop(struct work *w)
@@ -132,8 +160,8 @@ void work_create(struct work *w, int log, enum kl_store_flush flush,
     };
     int rc;
 
-    if (!w->f.store)
-        return;
+    if (!w->f.store || m->handle)
+        return; /* its delete may have been refused */
     rc = kl_store_create(w->f.store, &m->id, flush, &config, &m->handle);
     if (!work_accepts(w, rc, "create"))
         return;
@@ -244,4 +272,30 @@ void work_checkpoint(struct work *w)
 {
     if (w->f.store)
         kl_store_checkpoint_request(w->f.store);
+}
+
+void work_read(struct work *w, int log, int64_t from)
+{
+    struct kl_store_log *handle = w->model.logs[log].handle;
+    struct kl_store_read read;
+    int64_t found;
+    int rc = 0;
+
+    while (handle && rc == 0 && from < handle->durable_leo) {
+        store_fixture_read(&w->f, handle, from, handle->durable_leo, 2000,
+                           &read);
+        rc = read.code;
+        if (work_accepts(w, rc, "read"))
+            ck_assert(read.slice_count > 0 && read.next_offset > from);
+        else
+            ck_assert_int_eq(read.slice_count, 0);
+        from = read.next_offset;
+        kl_store_read_release(&read);
+    }
+    if (!handle)
+        return;
+    rc = store_fixture_lookup(&w->f, handle, w->f.wall_ms - 30, INT64_MAX,
+                              &found);
+    if (rc != KL_EEND)
+        work_accepts(w, rc, "look-up");
 }

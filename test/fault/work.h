@@ -14,6 +14,7 @@ struct work;
 struct work_scenario
 {
     const char *name;
+    void (*prepare)(struct work *w); /* before any fault; may be NULL */
     void (*run)(struct work *w);
     int is_format;       /* the first opening is part of it */
     uint64_t seed;       /* of what it does */
@@ -37,11 +38,14 @@ struct work
     struct model model;
     struct kl_base_rng rng; /* of what is done */
     uint64_t tags;
+    const char *where; /* for messages; NULL = the scenario's name */
     /* Calls may be refused and the store may fail: what was refused is not
      * noted, and without a store nothing is done. */
     int is_faulty;
-    void (*after)(struct work *w,
-                  const char *what); /* each turn; may be NULL */
+    int is_missing; /* files may not be found */
+    /* After each turn and each opening; may be NULL. */
+    void (*after)(struct work *w, const char *what);
+    void (*opened)(struct work *w);
 };
 
 /* A fixture and a model without logs; the store is not open. */
@@ -53,6 +57,8 @@ void work_open(struct work *w);
 void work_crash(struct work *w);
 void work_stop(struct work *w);
 void work_turn(struct work *w, int count);
+/* Until all that was asked for is durable, or will never be. */
+void work_settle(struct work *w);
 void work_create(struct work *w, int log, enum kl_store_flush flush,
                  uint64_t segment_bytes);
 /* 0 where the store has too much to do. */
@@ -65,6 +71,8 @@ void work_start(struct work *w, int log, int64_t by);
 void work_delete(struct work *w, int log);
 /* A checkpoint as soon as possible. */
 void work_checkpoint(struct work *w);
+/* All frames from a place in the log on, and look-ups on the way. */
+void work_read(struct work *w, int log, int64_t from);
 uint64_t work_random(struct work *w, uint64_t below);
 
 #endif

@@ -4,6 +4,7 @@
 #include "sim_lanes.h"
 
 #include "need.h"
+#include "trace_vfs.h"
 
 #include <string.h>
 
@@ -93,10 +94,12 @@ static void lanes_run(void *user)
 static void lanes_go_on(struct sim_lanes *l, struct sim_lane *lane)
 {
     l->current = lane;
+    trace_vfs_job_begin();
     if (fiber_is_under_way(lane->fiber))
         fiber_resume(lane->fiber);
     else
         fiber_begin(lane->fiber, lanes_run, lane->first);
+    trace_vfs_job_end();
     l->current = NULL;
     if (fiber_is_under_way(lane->fiber))
         return;

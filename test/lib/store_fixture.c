@@ -14,7 +14,9 @@ void store_fixture_init(struct store_fixture *f)
     fail_alloc_init(&f->alloc);
     need_ok(kl_os_vfs_memory_new(&f->memory, &f->alloc.alloc, 0));
     trace_vfs_init(&f->trace, f->memory);
-    need_ok(kl_os_lanes_inline_new(&f->lanes, &f->alloc.alloc));
+    trace_lanes_init(&f->jobs, NULL);
+    f->lanes = &f->jobs.base;
+    f->caller = f->alloc.alloc;
     f->config.path = "data";
     f->config.ring_bytes = 64 * 1024;
     f->config.pending_bytes_max = 1 << 20;
@@ -32,7 +34,6 @@ void store_fixture_init(struct store_fixture *f)
 void store_fixture_simulate(struct store_fixture *f, uint64_t seed)
 {
     f->memory->ops->free(f->memory);
-    f->lanes->ops->free(f->lanes);
     f->disk = sim_disk_new(0);
     f->memory = f->trace.inner = &f->disk->base;
     sim_lanes_init(&f->sim, seed, &f->now_ns);
@@ -54,7 +55,7 @@ void store_fixture_cut_power(struct store_fixture *f, struct sim_choice choice)
 void store_fixture_deinit(struct store_fixture *f)
 {
     store_fixture_crash(f);
-    f->lanes->ops->free(f->lanes);
+    trace_lanes_deinit(&f->jobs);
     if (f->disk)
         sim_lanes_deinit(&f->sim);
     trace_vfs_deinit(&f->trace);
@@ -67,6 +68,7 @@ int store_fixture_open(struct store_fixture *f)
     int rc;
 
     need(f->store == NULL);
+    trace_vfs_allow_owner(&f->trace, 1);
     f->config.seed++;
     kl_base_error_clear(&f->error);
     rc = kl_store_new(&f->store, &f->alloc.alloc, &f->trace.base, f->lanes,
@@ -74,11 +76,13 @@ int store_fixture_open(struct store_fixture *f)
     if (rc == 0)
         rc = kl_store_open(f->store, KL_STORE_OPEN_CREATE | f->open_flags,
                            f->now_ns, f->wall_ms, &f->error);
+    trace_vfs_watch_owner(&f->trace);
     return rc;
 }
 
 void store_fixture_crash(struct store_fixture *f)
 {
+    trace_vfs_allow_owner(&f->trace, 1);
     kl_store_free(f->store);
     f->store = NULL;
 }
@@ -184,7 +188,7 @@ int store_fixture_append(struct store_fixture *f, struct kl_store_log *log,
     int rc;
 
     need(value_size <= sizeof value);
-    kl_batch_builder_init(&builder, &f->alloc.alloc);
+    kl_batch_builder_init(&builder, &f->caller);
     for (int i = 0; i < count; i++) {
         struct kl_batch_input in = {.timestamp = timestamp + i,
                                     .value = value,

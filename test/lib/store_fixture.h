@@ -1,16 +1,17 @@
 /*
  * A store on a file system in memory with lanes that run inside take, or on a
  * simulated disk with lanes in simulated time: every test of the store is
- * deterministic and needs no thread.
+ * deterministic and needs no thread. A file call of the owner outside jobs,
+ * open and close fails the test.
  */
 #ifndef TEST_STORE_FIXTURE_H
 #define TEST_STORE_FIXTURE_H
 
 #include "fail_alloc.h"
-#include "os/lane.h"
 #include "os/vfs.h"
 #include "sim_lanes.h"
 #include "store/state.h"
+#include "trace_lanes.h"
 #include "trace_vfs.h"
 
 struct store_fixture
@@ -18,7 +19,9 @@ struct store_fixture
     struct fail_alloc alloc;
     struct kl_os_vfs *memory;
     struct trace_vfs trace;
-    struct kl_os_lanes *lanes;
+    struct trace_lanes jobs;
+    struct kl_os_lanes *lanes;   /* jobs, sim, or what a test has put there */
+    struct kl_base_alloc caller; /* of frames: the store's, if not set apart */
     struct kl_store_config config;
     struct kl_store *store; /* NULL = closed */
     uint32_t open_flags;    /* besides KL_STORE_OPEN_CREATE */

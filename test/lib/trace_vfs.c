@@ -23,18 +23,21 @@ static const char *const trace_names[TRACE_VFS_ANY + 1] = {
     "sync_dir",  "sync_all", "space",    "any",
 };
 
+static _Thread_local int trace_in_job;
+
 static int trace_is_failing(struct trace_vfs *t, enum trace_vfs_kind kind,
                             const char *path)
 {
-    if (!t->fail_in || (t->fail_part && !strstr(path, t->fail_part)))
+    struct trace_vfs_fault *fault = &t->fault;
+
+    if (!fault->nth || !(fault->kinds & 1u << kind) ||
+        (fault->part && !strstr(path, fault->part)))
         return 0;
-    if (t->fail_kind != kind && t->fail_kind != TRACE_VFS_ANY)
-        return 0;
-    if (t->fail_in > 1) {
-        t->fail_in--;
+    if (fault->nth > 1) {
+        fault->nth--;
         return 0;
     }
-    t->fail_in = (uint64_t)t->fail_on;
+    fault->nth = (uint64_t)fault->is_lasting;
     return 1;
 }
 
@@ -50,7 +53,7 @@ static int trace_is_cut(struct trace_vfs *t)
 
 static void trace_note_owner(struct trace_vfs *t, enum trace_vfs_kind kind)
 {
-    if (t->owner != kl_os_thread_self() || t->is_owner_allowed)
+    if (t->owner != kl_os_thread_self() || t->is_owner_allowed || trace_in_job)
         return;
     if (!t->owner_calls++)
         t->owner_kind = kind;
@@ -69,12 +72,12 @@ static int trace_enter(struct kl_os_vfs *vfs, enum trace_vfs_kind kind,
     t->counts[TRACE_VFS_ANY]++;
     trace_note_owner(t, kind);
     if (trace_is_failing(t, kind, path))
-        rc = t->fail_code;
+        rc = t->fault.code;
     if (trace_is_cut(t))
         rc = KL_EIO;
     t->failed += rc != 0;
     if (rc)
-        t->failed_kind = kind;
+        t->failed_kinds |= 1u << kind;
     kl_os_mutex_unlock(&t->mutex);
     return rc;
 }
@@ -149,14 +152,41 @@ static int trace_read(struct kl_os_file *file, void *buf, size_t size,
     return inner->vfs->ops->read(inner, buf, size, offset, read_out);
 }
 
+static void trace_write_half(struct kl_os_file *inner,
+                             const struct kl_os_iovec *iov, size_t count,
+                             uint64_t offset, size_t *written_out)
+{
+    size_t size = 0, done;
+
+    for (size_t i = 0; i < count; i++)
+        size += iov[i].size;
+    size /= 2;
+    for (size_t i = 0; i < count && size > 0; i++) {
+        struct kl_os_iovec part = iov[i];
+
+        if (part.size > size)
+            part.size = size;
+        if (inner->vfs->ops->write(inner, &part, 1, offset, &done))
+            return;
+        offset += done;
+        *written_out += done;
+        size -= part.size;
+    }
+}
+
 static int trace_write(struct kl_os_file *file, const struct kl_os_iovec *iov,
                        size_t count, uint64_t offset, size_t *written_out)
 {
     struct kl_os_file *inner = trace_inner_file(file);
+    struct trace_vfs *t = (struct trace_vfs *)file->vfs;
     int rc = trace_enter(file->vfs, TRACE_VFS_WRITE, trace_path(file));
+    size_t ignored;
 
-    if (written_out)
-        *written_out = 0;
+    if (!written_out)
+        written_out = &ignored;
+    *written_out = 0;
+    if (rc && t->fault.is_short)
+        trace_write_half(inner, iov, count, offset, written_out);
     if (rc)
         return rc;
     return inner->vfs->ops->write(inner, iov, count, offset, written_out);
@@ -357,6 +387,57 @@ uint64_t trace_vfs_failed(struct trace_vfs *t)
     return n;
 }
 
+static uint32_t trace_kinds(enum trace_vfs_kind kind)
+{
+    return kind == TRACE_VFS_ANY ? (1u << TRACE_VFS_ANY) - 1 : 1u << kind;
+}
+
+/* As pages of the system's manual have it, with what file systems that do not
+ * write in place add: space may be missing for every change of a folder, and at
+ * a sync. */
+uint32_t trace_vfs_kinds_of(int code)
+{
+    enum {
+        FOLDERS = 1 << TRACE_VFS_MKDIR | 1 << TRACE_VFS_RENAME |
+                  1 << TRACE_VFS_UNLINK | 1 << TRACE_VFS_RMDIR,
+        OPENS =
+            1 << TRACE_VFS_OPEN | 1 << TRACE_VFS_LIST | 1 << TRACE_VFS_SYNC_DIR
+    };
+
+    switch (code) {
+    case KL_EIO:
+        return trace_kinds(TRACE_VFS_ANY);
+    case KL_EDISKFULL:
+        return FOLDERS | 1 << TRACE_VFS_OPEN | 1 << TRACE_VFS_WRITE |
+               1 << TRACE_VFS_SYNC | 1 << TRACE_VFS_CLOSE |
+               1 << TRACE_VFS_TRUNCATE | 1 << TRACE_VFS_ALLOCATE |
+               1 << TRACE_VFS_SYNC_DIR | 1 << TRACE_VFS_SYNC_ALL;
+    case KL_ENOFILES:
+        return OPENS;
+    case KL_ENOMEM:
+        return FOLDERS | OPENS | 1 << TRACE_VFS_SPACE;
+    case KL_EACCESS:
+    case KL_ENOENT:
+        return FOLDERS | OPENS | 1 << TRACE_VFS_SPACE;
+    case KL_EUNSUPPORTED:
+        return 1 << TRACE_VFS_SYNC_ALL;
+    case KL_EBUSY:
+        return 1 << TRACE_VFS_LOCK;
+    default:
+        return 0;
+    }
+}
+
+void trace_vfs_job_begin(void)
+{
+    trace_in_job++;
+}
+
+void trace_vfs_job_end(void)
+{
+    trace_in_job--;
+}
+
 void trace_vfs_watch_owner(struct trace_vfs *t)
 {
     kl_os_mutex_lock(&t->mutex);
@@ -383,34 +464,37 @@ uint64_t trace_vfs_take_owner_calls(struct trace_vfs *t)
     return n;
 }
 
-static void trace_arm(struct trace_vfs *t, enum trace_vfs_kind kind,
-                      uint64_t nth, int code, int is_lasting, const char *part)
+void trace_vfs_arm(struct trace_vfs *t, const struct trace_vfs_fault *fault)
 {
     kl_os_mutex_lock(&t->mutex);
-    t->fail_kind = kind;
-    t->fail_in = nth;
-    t->fail_code = code;
-    t->fail_on = is_lasting;
-    t->fail_part = part;
+    t->fault = *fault;
     kl_os_mutex_unlock(&t->mutex);
 }
 
 void trace_vfs_fail(struct trace_vfs *t, enum trace_vfs_kind kind, uint64_t nth,
                     int code)
 {
-    trace_arm(t, kind, nth, code, 0, NULL);
+    trace_vfs_arm(t, &(struct trace_vfs_fault){
+                         .kinds = trace_kinds(kind), .nth = nth, .code = code});
 }
 
 void trace_vfs_fail_from(struct trace_vfs *t, enum trace_vfs_kind kind,
                          uint64_t nth, int code)
 {
-    trace_arm(t, kind, nth, code, 1, NULL);
+    trace_vfs_arm(t, &(struct trace_vfs_fault){.kinds = trace_kinds(kind),
+                                               .nth = nth,
+                                               .code = code,
+                                               .is_lasting = 1});
 }
 
 void trace_vfs_fail_path(struct trace_vfs *t, enum trace_vfs_kind kind,
                          const char *part, int code)
 {
-    trace_arm(t, kind, 1, code, 1, part);
+    trace_vfs_arm(t, &(struct trace_vfs_fault){.kinds = trace_kinds(kind),
+                                               .part = part,
+                                               .nth = 1,
+                                               .code = code,
+                                               .is_lasting = 1});
 }
 
 void trace_vfs_cut(struct trace_vfs *t, uint64_t calls)
@@ -424,7 +508,7 @@ void trace_vfs_cut(struct trace_vfs *t, uint64_t calls)
 void trace_vfs_heal(struct trace_vfs *t)
 {
     kl_os_mutex_lock(&t->mutex);
-    t->fail_in = 0;
+    t->fault.nth = 0;
     t->is_cutting = 0;
     kl_os_mutex_unlock(&t->mutex);
 }

@@ -132,6 +132,12 @@ START_TEST(owner_is_watched)
     ck_assert_int_eq(write_text(file, "text"), 0);
     ck_assert_int_eq(t.owner_kind, TRACE_VFS_SYNC);
     ck_assert_uint_eq(trace_vfs_take_owner_calls(&t), 2);
+    trace_vfs_job_begin();
+    ck_assert_int_eq(vfs->ops->sync(file), 0);
+    trace_vfs_job_end();
+    ck_assert_uint_eq(trace_vfs_take_owner_calls(&t), 0);
+    ck_assert_int_eq(vfs->ops->sync(file), 0);
+    ck_assert_uint_eq(trace_vfs_take_owner_calls(&t), 1);
     trace_vfs_allow_owner(&t, 1);
     ck_assert_int_eq(vfs->ops->close(file), 0);
     ck_assert_uint_eq(trace_vfs_take_owner_calls(&t), 0);
@@ -209,6 +215,39 @@ START_TEST(fail_every_call_in_turn)
 }
 END_TEST
 
+START_TEST(fail_a_write_half_way)
+{
+    struct kl_os_iovec iov[] = {{"abc", 3}, {"defgh", 5}};
+    struct kl_os_file *file = create("f");
+    char buf[16];
+    size_t n;
+
+    trace_vfs_arm(&t, &(struct trace_vfs_fault){.kinds = 1u << TRACE_VFS_WRITE,
+                                                .nth = 1,
+                                                .code = KL_EDISKFULL,
+                                                .is_short = 1});
+    ck_assert_int_eq(vfs->ops->write(file, iov, 2, 0, &n), KL_EDISKFULL);
+    ck_assert_uint_eq(n, 4);
+    ck_assert_int_eq(vfs->ops->read(file, buf, sizeof buf, 0, &n), 0);
+    ck_assert_uint_eq(n, 4);
+    ck_assert_mem_eq(buf, "abcd", 4);
+    ck_assert_int_eq(vfs->ops->write(file, iov, 2, 0, NULL), 0);
+    ck_assert_int_eq(vfs->ops->close(file), 0);
+}
+END_TEST
+
+START_TEST(kinds_of_a_code)
+{
+    uint32_t all = trace_vfs_kinds_of(KL_EIO);
+
+    ck_assert_uint_eq(all, (1u << TRACE_VFS_ANY) - 1);
+    ck_assert_uint_eq(trace_vfs_kinds_of(KL_EBUSY), 1u << TRACE_VFS_LOCK);
+    ck_assert(!(trace_vfs_kinds_of(KL_ENOFILES) & 1u << TRACE_VFS_WRITE));
+    ck_assert(trace_vfs_kinds_of(KL_EDISKFULL) & 1u << TRACE_VFS_SYNC);
+    ck_assert_uint_eq(trace_vfs_kinds_of(KL_ECORRUPT), 0);
+}
+END_TEST
+
 /* What was passed on before the cut is there, nothing of what came after. */
 START_TEST(cut_after_some_calls)
 {
@@ -265,6 +304,8 @@ Suite *suite_os_trace_vfs(void)
     tcase_add_test(tc, fail_from_a_call_on);
     tcase_add_test(tc, fail_any_kind);
     tcase_add_test(tc, fail_every_call_in_turn);
+    tcase_add_test(tc, fail_a_write_half_way);
+    tcase_add_test(tc, kinds_of_a_code);
     tcase_add_test(tc, cut_after_some_calls);
     tcase_add_test(tc, cut_at_once);
     suite_add_tcase(s, tc);

@@ -85,7 +85,9 @@ START_TEST(segments_are_in_the_manifest_from_the_start)
         for (int k = 0; k < 8; k++)
             store_fixture_turn(&fx);
         ck_assert_int_eq(store_fixture_view(subject).durable_leo, i + 1);
+        trace_vfs_job_begin();
         ck_assert_int_eq(kl_store_load_manifest(subject, 0, &m, &rebuilt), 0);
+        trace_vfs_job_end();
         ck_assert_uint_eq(m.count, subject->files->count);
         for (uint32_t s = 0; s < m.count; s++)
             ck_assert_int_eq(m.segments[s].base,
