@@ -204,28 +204,37 @@ static int start_is_ahead(const struct world *w, const struct subject *s,
     return 0;
 }
 
-/* Finds the prefix of changes that the store shows now, and forgets the rest.
- */
-static void check_subject(struct world *w, struct subject *s)
+/* How many of its changes the log shows now; less than are durable where it is
+ * none of what they may have made of it. */
+static int find_prefix(struct world *w, struct subject *s,
+                       struct kl_store_view *view)
 {
     static struct content c;
-    struct kl_store_view view;
     int i;
 
     s->log = kl_store_find(w->f.store, &s->id);
     if (s->log)
-        kl_store_log_view(s->log, &view);
+        kl_store_log_view(s->log, view);
     for (i = s->change_count; i >= s->durable_count; i--) {
         content_of(s, i, &c);
         if (!s->log && !c.exists)
             break;
-        if (s->log && c.exists && view.leo == c.leo &&
-            (view.start == c.start || start_is_ahead(w, s, i, view.start))) {
-            c.start = view.start;
+        if (s->log && c.exists && view->leo == c.leo &&
+            (view->start == c.start || start_is_ahead(w, s, i, view->start))) {
+            c.start = view->start;
             if (content_is_right(w, s, &c))
                 break;
         }
     }
+    return i;
+}
+
+/* Forgets the changes that the store does not show. */
+static void check_subject(struct world *w, struct subject *s)
+{
+    struct kl_store_view view;
+    int i = find_prefix(w, s, &view);
+
     ck_assert_msg(
         i >= s->durable_count,
         "seed %llu, log %d: no prefix of its %d changes, %d durable, fits "
@@ -525,6 +534,104 @@ START_TEST(store_survives_want_of_space)
 }
 END_TEST
 
+/* ---- the checker itself ---------------------------------------------------
+ */
+
+static struct world judged;
+
+static int is_taken(struct subject *s)
+{
+    struct kl_store_view view;
+
+    return find_prefix(&judged, s, &view) >= s->durable_count;
+}
+
+/* A log of five changes, all durable: the start is the last of them. */
+static struct subject *make_judged(enum kl_store_flush flush)
+{
+    struct world *w = &judged;
+    struct subject *s = &w->subjects[0];
+
+    memset(w, 0, sizeof *w);
+    store_fixture_init(&w->f);
+    kl_base_rng_seed(&w->rng, 1);
+    s->id = store_fixture_id(0, 0);
+    s->flush = flush;
+    ck_assert_int_eq(store_fixture_open(&w->f), 0);
+    s->log = store_fixture_create(&w->f, &s->id, flush, 8192);
+    add(s, CREATE, 0);
+    for (int i = 0; i < 3; i++) {
+        change_append(w, s);
+        store_fixture_settle(&w->f);
+    }
+    ck_assert_int_eq(kl_store_set_start(s->log, 1), 0);
+    add(s, START, 1);
+    store_fixture_close(&w->f);
+    ck_assert_int_eq(store_fixture_open(&w->f), 0);
+    s->durable_count = s->change_count;
+    ck_assert(is_taken(s));
+    return s;
+}
+
+START_TEST(bad_histories_are_refused)
+{
+    struct subject *s = make_judged(KL_STORE_FLUSH_COMMIT);
+    struct subject good = *s;
+
+    s->changes[2].tag++; /* other values */
+    ck_assert(!is_taken(s));
+    *s = good;
+    s->changes[2].value_size++;
+    ck_assert(!is_taken(s));
+    *s = good;
+    s->changes[1].count++; /* the same end, other batches */
+    s->changes[2].count--;
+    ck_assert(!is_taken(s));
+    *s = good;
+    s->changes[4].offset = 2; /* another start */
+    ck_assert(!is_taken(s));
+    *s = good;
+    s->change_count = s->durable_count = 3; /* a record nobody wrote */
+    ck_assert(!is_taken(s));
+    *s = good;
+    add(s, APPEND, 0)->count = 1;
+    ck_assert(is_taken(s));
+    s->durable_count++; /* a record that is lost */
+    ck_assert(!is_taken(s));
+    *s = good;
+    add(s, TRUNCATE, 1);
+    s->durable_count++;
+    ck_assert(!is_taken(s));
+    *s = good;
+    add(s, DELETE, 0);
+    ck_assert(is_taken(s));
+    s->durable_count++; /* a deleted log that is back */
+    ck_assert(!is_taken(s));
+    *s = good;
+    s->id = store_fixture_id(3, 3); /* a log that is gone */
+    ck_assert(!is_taken(s));
+    store_fixture_deinit(&judged.f);
+}
+END_TEST
+
+/* The record before the start is lost: only of an interval log may the start be
+ * ahead of it, and only at a known place. */
+START_TEST(start_that_is_ahead)
+{
+    enum kl_store_flush flush =
+        _i ? KL_STORE_FLUSH_INTERVAL : KL_STORE_FLUSH_COMMIT;
+    struct subject *s = make_judged(flush);
+
+    s->durable_count = 4;
+    s->changes[4] = (struct change){.type = APPEND, .count = 1};
+    add(s, START, 1);
+    ck_assert_int_eq(is_taken(s), flush == KL_STORE_FLUSH_INTERVAL);
+    s->changes[5].offset = 2;
+    ck_assert(!is_taken(s));
+    store_fixture_deinit(&judged.f);
+}
+END_TEST
+
 Suite *suite_store_model(void);
 
 Suite *suite_store_model(void)
@@ -537,6 +644,8 @@ Suite *suite_store_model(void)
     tcase_add_loop_test(tcase, store_survives_power_cuts_between_calls, 0, 4);
     tcase_add_loop_test(tcase, simulated_store_survives, KILL, POWER_CUT + 1);
     tcase_add_loop_test(tcase, store_survives_want_of_space, 0, 4);
+    tcase_add_test(tcase, bad_histories_are_refused);
+    tcase_add_loop_test(tcase, start_that_is_ahead, 0, 2);
     suite_add_tcase(suite, tcase);
     return suite;
 }
