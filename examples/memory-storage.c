@@ -102,17 +102,27 @@ static int disk_rmdir(const char *path, void *user)
     return disk_unlink(path, user);
 }
 
+/* What is in a folder goes with it. */
 static int disk_rename(const char *from, const char *to, void *user)
 {
-    struct file *f = *disk_find(user, from);
-    char *path = f ? strdup(to) : NULL;
-
-    if (!path)
-        return f ? KL_ENOMEM : KL_ENOENT;
+    if (!*disk_find(user, from))
+        return KL_ENOENT;
     if (*disk_find(user, to))
         disk_drop(disk_find(user, to));
-    free(f->path);
-    f->path = path;
+    for (struct file *f = ((struct disk *)user)->first; f; f = f->next) {
+        size_t kept = strlen(from);
+        char *path;
+
+        if (strcmp(f->path, from) != 0 && !disk_below(from, f->path))
+            continue;
+        path = malloc(strlen(to) + strlen(f->path) - kept + 1);
+        if (!path)
+            return KL_ENOMEM;
+        memcpy(path, to, strlen(to));
+        memcpy(path + strlen(to), f->path + kept, strlen(f->path) - kept + 1);
+        free(f->path);
+        f->path = path;
+    }
     return KL_OK;
 }
 

@@ -147,8 +147,8 @@ KL_API int kl_storage_set_truncate(kl_storage *storage,
 KL_API int kl_storage_set_size(kl_storage *storage, kl_storage_size_fn fn,
                                void *user);
 
-/* Gives a file a new name, atomically; a file of that name is replaced. Folders
- * are not renamed. KL_ENOENT. */
+/* Gives a file a new name, atomically; a file of that name is replaced. Or a
+ * folder, with what is in it; nothing has its new name then. KL_ENOENT. */
 KL_API int kl_storage_set_rename(kl_storage *storage, kl_storage_rename_fn fn,
                                  void *user);
 

@@ -68,8 +68,7 @@ struct kl_os_vfs_ops
      * close; KL_EBUSY when held. */
     int (*lock)(struct kl_os_file *file);
 
-    /* Atomic; replaces an existing file. Folders keep their names: a host
-     * (kraftlog/storage.h) need not be able to rename one. */
+    /* Atomic; replaces an existing file. */
     int (*rename)(struct kl_os_vfs *vfs, const char *from, const char *to);
     int (*unlink)(struct kl_os_vfs *vfs, const char *path);
     int (*mkdir)(struct kl_os_vfs *vfs, const char *path); /* KL_EEXIST */

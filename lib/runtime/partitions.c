@@ -151,6 +151,10 @@ static void partition_event(struct kl_runtime_node *n,
         break;
     case KL_STORE_EVENT_DAMAGED:
         break; /* readers find it; the store counts it */
+    case KL_STORE_EVENT_QUORUM:
+    case KL_STORE_EVENT_SNAPSHOT:
+    case KL_STORE_EVENT_SNAPSHOT_READ:
+        break; /* nobody has asked for one */
     }
 }
 

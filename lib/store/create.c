@@ -3,7 +3,7 @@
  * crash before it leaves a folder that is not a store yet and can be formatted
  * again; after it everything is there.
  */
-#include "store/state.h"
+#include "store/quorum.h"
 
 #include <string.h>
 
@@ -33,6 +33,8 @@ static int create_is_known(const char *name, void *user)
                                         "checkpoint.b.new",
                                         "identity.new",
                                         "reserve",
+                                        "quorum.a",
+                                        "quorum.b",
                                         "lost+found"};
 
     (void)user;
@@ -158,6 +160,15 @@ static int create_slots(struct kl_store *s, struct kl_base_error *error)
     return rc ? create_error(s, error, rc, path) : 0;
 }
 
+static int create_quorum(struct kl_store *s, struct kl_base_error *error)
+{
+    char path[KL_STORE_PATH_MAX];
+    int rc = kl_store_quorum_create(s);
+
+    kl_store_path(s, "quorum.a", path);
+    return rc ? create_error(s, error, rc, path) : 0;
+}
+
 static int create_reserve(struct kl_store *s, struct kl_base_error *error)
 {
     char path[KL_STORE_PATH_MAX];
@@ -239,6 +250,8 @@ int kl_store_format(struct kl_store *s, struct kl_base_error *error)
         rc = create_wal(s, error);
     if (rc == 0)
         rc = create_slots(s, error);
+    if (rc == 0)
+        rc = create_quorum(s, error);
     if (rc == 0)
         rc = create_reserve(s, error);
     if (rc == 0)

@@ -274,6 +274,134 @@ int kl_store_identity_decode(const uint8_t *data, size_t size,
     return format_is_whole(&c) ? 0 : KL_ECORRUPT;
 }
 
+/* ---- quorum state -------------------------------------------------------- */
+
+/* Zeros up to a block; b may have had less before. */
+static void format_pad(struct kl_base_buf *b)
+{
+    size_t size = KL_STORE_BLOCK - b->size;
+    uint8_t *zeros = b->error ? NULL : kl_base_buf_extend(b, size);
+
+    if (zeros)
+        memset(zeros, 0, size);
+}
+
+/* A block that holds nothing behind what the cursor has read. */
+static int format_is_padded(const uint8_t *data, size_t size,
+                            const struct kl_base_cursor *c)
+{
+    if (!format_is_whole(c) || size != KL_STORE_BLOCK)
+        return 0;
+    for (size_t i = KL_STORE_ENVELOPE + c->size; i < size; i++)
+        if (data[i] != 0)
+            return 0;
+    return 1;
+}
+
+int kl_store_quorum_encode(struct kl_base_buf *b,
+                           const struct kl_store_quorum_record *r)
+{
+    kl_store_envelope_begin(b);
+    kl_base_buf_put_le64(b, r->generation);
+    kl_base_buf_append(b, r->directory_id.bytes, 16);
+    kl_base_buf_put_le32(b, (uint32_t)r->state.epoch);
+    kl_base_buf_put_le32(b, (uint32_t)r->state.leader_id);
+    kl_base_buf_put_le32(b, (uint32_t)r->state.voted_id);
+    kl_base_buf_append(b, r->state.voted_directory_id.bytes, 16);
+    kl_base_buf_put_le32(b, 0);
+    kl_store_envelope_end(b, KL_STORE_MAGIC_QUORUM);
+    format_pad(b);
+    return b->error;
+}
+
+int kl_store_quorum_decode(const uint8_t *data, size_t size,
+                           struct kl_store_quorum_record *r)
+{
+    struct kl_base_cursor c;
+    int rc = kl_store_envelope_open(data, size, KL_STORE_MAGIC_QUORUM, &c);
+
+    if (rc)
+        return rc;
+    r->generation = kl_base_cursor_get_le64(&c);
+    format_get_uuid(&c, &r->directory_id);
+    r->state.epoch = (int32_t)kl_base_cursor_get_le32(&c);
+    r->state.leader_id = (int32_t)kl_base_cursor_get_le32(&c);
+    r->state.voted_id = (int32_t)kl_base_cursor_get_le32(&c);
+    format_get_uuid(&c, &r->state.voted_directory_id);
+    format_get_reserved(&c, 4);
+    if (!format_is_padded(data, size, &c) || r->state.epoch < 0 ||
+        r->state.leader_id < -1 || r->state.voted_id < -1)
+        return KL_ECORRUPT;
+    return 0;
+}
+
+/* ---- snapshots ----------------------------------------------------------- */
+
+int kl_store_snapshot_encode(struct kl_base_buf *b,
+                             const struct kl_store_snapshot_header *h)
+{
+    kl_store_envelope_begin(b);
+    kl_base_buf_append(b, h->cluster_id.bytes, 16);
+    kl_base_buf_put_le64(b, (uint64_t)h->info.end);
+    kl_base_buf_put_le32(b, (uint32_t)h->info.epoch);
+    kl_base_buf_put_le32(b, KL_STORE_SNAPSHOT_BLOCK);
+    kl_base_buf_put_le64(b, h->info.size);
+    kl_base_buf_put_le64(b, h->info.checksum);
+    kl_store_envelope_end(b, KL_STORE_MAGIC_SNAPSHOT);
+    format_pad(b);
+    return b->error;
+}
+
+int kl_store_snapshot_decode(const uint8_t *data, size_t size,
+                             struct kl_store_snapshot_header *h)
+{
+    struct kl_base_cursor c;
+    int rc = kl_store_envelope_open(data, size, KL_STORE_MAGIC_SNAPSHOT, &c);
+    uint32_t block;
+
+    if (rc)
+        return rc;
+    format_get_uuid(&c, &h->cluster_id);
+    h->info.end = (int64_t)kl_base_cursor_get_le64(&c);
+    h->info.epoch = (int32_t)kl_base_cursor_get_le32(&c);
+    block = kl_base_cursor_get_le32(&c);
+    h->info.size = kl_base_cursor_get_le64(&c);
+    h->info.checksum = kl_base_cursor_get_le64(&c);
+    if (!format_is_padded(data, size, &c) || h->info.end < 0 ||
+        h->info.epoch < 0 || block != KL_STORE_SNAPSHOT_BLOCK ||
+        h->info.size > INT64_MAX / 2)
+        return KL_ECORRUPT;
+    return 0;
+}
+
+uint64_t kl_store_snapshot_file_size(uint64_t size)
+{
+    uint64_t blocks =
+        (size + KL_STORE_SNAPSHOT_DATA - 1) / KL_STORE_SNAPSHOT_DATA;
+
+    return KL_STORE_BLOCK + size + 8 * blocks;
+}
+
+uint64_t kl_store_snapshot_hash(const struct kl_store_snapshot *info,
+                                uint64_t index, const uint8_t *data,
+                                size_t size)
+{
+    uint8_t place[20];
+
+    kl_base_put_le64(place, (uint64_t)info->end);
+    kl_base_put_le32(place + 8, (uint32_t)info->epoch);
+    kl_base_put_le64(place + 12, index);
+    return kl_base_hash(data, size, kl_base_hash(place, sizeof place, 0));
+}
+
+uint64_t kl_store_snapshot_chain(uint64_t checksum, uint64_t block)
+{
+    uint8_t bytes[8];
+
+    kl_base_put_le64(bytes, block);
+    return kl_base_hash(bytes, sizeof bytes, checksum);
+}
+
 /* ---- segment header ---------------------------------------------------- */
 
 void kl_store_segment_header_encode(uint8_t out[KL_STORE_BLOCK],

@@ -34,7 +34,8 @@
 enum {
     KL_STORE_BLOCK = 4096,
     KL_STORE_VERSION = 1, /* of every structure but the identity */
-    KL_STORE_FORMAT = 2,  /* of the folder, in its identity: 2 has a reserve */
+    KL_STORE_FORMAT = 2,  /* of the folder, in its identity: 2 has a reserve
+                             and the quorum state */
 
     KL_STORE_GROUP_HEADER = 72,
     KL_STORE_ENTRY_HEADER = 64,
@@ -46,13 +47,16 @@ enum {
         (KL_STORE_BLOCK - KL_STORE_INDEX_HEADER) / KL_STORE_INDEX_ENTRY
 };
 
-/* "KLWG", "KLSL", "KLMF", "KLSG", "KLIX", "KLID" as little-endian words. */
+/* "KLWG", "KLSL", "KLMF", "KLSG", "KLIX", "KLID", "KLQS", "KLSN" as
+ * little-endian words. */
 #define KL_STORE_MAGIC_GROUP 0x47574c4bU
 #define KL_STORE_MAGIC_SLOT 0x4c534c4bU
 #define KL_STORE_MAGIC_MANIFEST 0x464d4c4bU
 #define KL_STORE_MAGIC_SEGMENT 0x47534c4bU
 #define KL_STORE_MAGIC_INDEX 0x58494c4bU
 #define KL_STORE_MAGIC_IDENTITY 0x44494c4bU
+#define KL_STORE_MAGIC_QUORUM 0x53514c4bU
+#define KL_STORE_MAGIC_SNAPSHOT 0x4e534c4bU
 
 enum kl_store_group_kind {
     KL_STORE_GROUP_DATA = 1,
@@ -130,6 +134,42 @@ int kl_store_identity_encode(struct kl_base_buf *b,
                              const struct kl_store_identity *id);
 int kl_store_identity_decode(const uint8_t *data, size_t size,
                              struct kl_store_identity *id);
+
+/* quorum.a, quorum.b: a block, zeros behind the content */
+struct kl_store_quorum_record
+{
+    uint64_t generation;
+    struct kl_base_uuid directory_id; /* the folder that it belongs to */
+    struct kl_store_quorum state;
+};
+int kl_store_quorum_encode(struct kl_base_buf *b,
+                           const struct kl_store_quorum_record *r);
+int kl_store_quorum_decode(const uint8_t *data, size_t size,
+                           struct kl_store_quorum_record *r);
+
+/* Snapshot: a block with the header, then blocks of 64 KiB, the last one only
+ * as long as it must be: checksum u64, bytes. The header is written last. */
+enum {
+    KL_STORE_SNAPSHOT_BLOCK = 65536,
+    KL_STORE_SNAPSHOT_DATA = KL_STORE_SNAPSHOT_BLOCK - 8
+};
+struct kl_store_snapshot_header
+{
+    struct kl_base_uuid cluster_id;
+    struct kl_store_snapshot info;
+};
+int kl_store_snapshot_encode(struct kl_base_buf *b,
+                             const struct kl_store_snapshot_header *h);
+int kl_store_snapshot_decode(const uint8_t *data, size_t size,
+                             struct kl_store_snapshot_header *h);
+/* Bytes of the file of a snapshot with this content. */
+uint64_t kl_store_snapshot_file_size(uint64_t size);
+/* Checksum of a block: of these bytes, in this place, of this snapshot. */
+uint64_t kl_store_snapshot_hash(const struct kl_store_snapshot *info,
+                                uint64_t index, const uint8_t *data,
+                                size_t size);
+/* The checksum of a snapshot, from 0 on, after its next block. */
+uint64_t kl_store_snapshot_chain(uint64_t checksum, uint64_t block);
 
 /* What a manifest or slot says of one segment. */
 struct kl_store_segment_info

@@ -13,8 +13,9 @@
 enum { INSPECT_SLOT_MAX = 1 << 30 };
 
 static const char *const inspect_names[KL_STORE_NAME_COUNT] = {
-    "lock", "identity",  "checkpoint.a", "checkpoint.b", "wal",
-    "logs", "snapshots", "quarantine",   "reserve"};
+    "lock",         "identity",     "quorum.a", "quorum.b",
+    "checkpoint.a", "checkpoint.b", "wal",      "logs",
+    "snapshots",    "quarantine",   "reserve"};
 
 /* ---- findings ---------------------------------------------------------- */
 

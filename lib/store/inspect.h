@@ -13,6 +13,8 @@
 enum kl_store_inspect_name {
     KL_STORE_NAME_LOCK,
     KL_STORE_NAME_IDENTITY,
+    KL_STORE_NAME_QUORUM_A,
+    KL_STORE_NAME_QUORUM_B,
     KL_STORE_NAME_SLOT_A,
     KL_STORE_NAME_SLOT_B,
     KL_STORE_NAME_WAL,
@@ -59,6 +61,8 @@ struct kl_store_walk
 
 enum kl_store_inspect_phase {
     KL_STORE_INSPECT_FOLDER,
+    KL_STORE_INSPECT_QUORUM,
+    KL_STORE_INSPECT_SNAPSHOTS,
     KL_STORE_INSPECT_LEFTOVERS,
     KL_STORE_INSPECT_LOGS,
     KL_STORE_INSPECT_SEGMENTS,
@@ -118,6 +122,11 @@ int kl_store_inspect_knows(const char *name);
 /* Finds out whose groups a ring holds, where its directory is not known.
  * KL_EEND where it has none. */
 int kl_store_inspect_owner(struct kl_store_ring *ring);
+
+/* ---- inspect_quorum.c --------------------------------------------------- */
+
+int kl_store_inspect_quorum(struct kl_store_inspect *in);
+int kl_store_inspect_snapshots(struct kl_store_inspect *in);
 
 /* ---- inspect_segment.c ------------------------------------------------- */
 

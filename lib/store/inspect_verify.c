@@ -39,7 +39,7 @@ static int verify_root_name(const char *name, void *user)
 
 static int verify_folder(struct kl_store_inspect *in)
 {
-    in->phase = KL_STORE_INSPECT_LEFTOVERS;
+    in->phase = KL_STORE_INSPECT_QUORUM;
     return in->vfs->ops->list(in->vfs, in->store->path, verify_root_name, in);
 }
 
@@ -265,6 +265,12 @@ static int verify_step(struct kl_store_inspect *in)
     switch (in->phase) {
     case KL_STORE_INSPECT_FOLDER:
         return verify_folder(in);
+    case KL_STORE_INSPECT_QUORUM:
+        in->phase = KL_STORE_INSPECT_SNAPSHOTS;
+        return kl_store_inspect_quorum(in);
+    case KL_STORE_INSPECT_SNAPSHOTS:
+        in->phase = KL_STORE_INSPECT_LEFTOVERS;
+        return kl_store_inspect_snapshots(in);
     case KL_STORE_INSPECT_LEFTOVERS:
         return verify_leftovers(in);
     case KL_STORE_INSPECT_LOGS:

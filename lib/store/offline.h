@@ -16,6 +16,7 @@ enum { KL_STORE_INSPECT_FORCE = 1 /* also where a node holds the folder */ };
 /* Kinds of findings: X(KIND, "name", "what is the matter"). */
 #define KL_STORE_FINDINGS(X)                                                   \
     X(IDENTITY, "identity", "the identity does not verify")                    \
+    X(QUORUM, "quorum", "a copy of the quorum state does not verify")          \
     X(SLOT, "checkpoint", "the checkpoint does not verify")                    \
     X(WAL_FILE, "wal-file",                                                    \
       "a file of the ring is missing or has a wrong "                          \
@@ -49,6 +50,7 @@ enum { KL_STORE_INSPECT_FORCE = 1 /* also where a node holds the folder */ };
       "the end was not written completely; it is cut off at "                  \
       "the next open")                                                         \
     X(INDEX, "index", "the index does not verify; look-ups work without it")   \
+    X(SNAPSHOT, "snapshot", "the snapshot does not verify")                    \
     X(LEFTOVER, "leftover", "belongs to nothing")                              \
     X(UNKNOWN, "unknown", "not known to this release")
 

@@ -2,7 +2,7 @@
  * Names of files, and the two ways of dealing with small ones as a whole.
  * Names are made from identifiers of ours, never from a topic's name.
  */
-#include "store/state.h"
+#include "store/snapshot.h"
 
 #include <string.h>
 
@@ -126,21 +126,55 @@ int kl_store_path_parse(const char *name, struct kl_store_id *id_out,
     return 1;
 }
 
+/* A number of exactly so many digits. */
+static int path_parse_digits(const char *digits, int width, int64_t max,
+                             int64_t *out)
+{
+    int64_t value = 0;
+
+    for (int i = 0; i < width; i++) {
+        int64_t digit = digits[i] - '0';
+
+        if (digits[i] < '0' || digits[i] > '9' || value > (max - digit) / 10)
+            return 0;
+        value = value * 10 + digit;
+    }
+    *out = value;
+    return 1;
+}
+
 int kl_store_path_base(const char *name, int64_t *base_out)
 {
-    uint64_t base = 0;
+    return strlen(name) == 24 && strcmp(name + 20, ".seg") == 0 &&
+           path_parse_digits(name, 20, INT64_MAX, base_out);
+}
 
-    if (strlen(name) != 24 || strcmp(name + 20, ".seg") != 0)
+void kl_store_path_snapshot(const struct kl_store *s, const char *folder,
+                            int64_t end, int32_t epoch,
+                            char out[KL_STORE_PATH_MAX])
+{
+    char *last = out + KL_STORE_PATH_MAX;
+    char *p;
+
+    kl_store_path(s, folder, out);
+    p = path_text(out + strlen(out), last, "/");
+    p = path_number(p, last, (uint64_t)end, 20);
+    p = path_text(p, last, "-");
+    p = path_number(p, last, (uint64_t)epoch, 10);
+    path_text(p, last, ".snap");
+}
+
+int kl_store_path_is_snapshot(const char *name, int64_t *end_out,
+                              int32_t *epoch_out)
+{
+    int64_t epoch;
+
+    if (strlen(name) != 36 || name[20] != '-' ||
+        strcmp(name + 31, ".snap") != 0 ||
+        !path_parse_digits(name, 20, INT64_MAX, end_out) ||
+        !path_parse_digits(name + 21, 10, INT32_MAX, &epoch))
         return 0;
-    for (int i = 0; i < 20; i++) {
-        uint64_t digit = (uint64_t)(name[i] - '0');
-
-        if (name[i] < '0' || name[i] > '9' ||
-            base > ((uint64_t)INT64_MAX - digit) / 10)
-            return 0;
-        base = base * 10 + digit;
-    }
-    *base_out = (int64_t)base;
+    *epoch_out = (int32_t)epoch;
     return 1;
 }
 

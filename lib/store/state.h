@@ -260,6 +260,37 @@ struct kl_store_flush_job
     uint8_t busy;
 };
 
+/* The commit lane's other job: the quorum state, into both its files. */
+struct kl_store_quorum_job
+{
+    struct kl_os_job job;
+    struct kl_store *store;
+    struct kl_os_file *files[2];
+    struct kl_base_buf block;              /* what the job writes */
+    struct kl_store_quorum_record durable; /* generation: of the put */
+    struct kl_store_quorum_record writing; /* by the job */
+    struct kl_store_quorum_record wanted;  /* the newest put */
+    struct kl_store_retry retry;
+    enum kl_store_quorum_verdict verdict;
+    int code;
+    int copy; /* that could not be written */
+    uint8_t busy;
+    uint8_t event;
+    uint8_t absent; /* an old folder, and no room to make the files */
+};
+
+/* Snapshots: complete ones, those being written, and what has finished. */
+struct kl_store_snapshots
+{
+    struct kl_store_snapshot *items; /* newest first */
+    size_t count;
+    size_t capacity;
+    struct kl_base_list writers; /* see snapshot.h */
+    struct kl_base_list written; /* writers with an event */
+    struct kl_base_list read;    /* reads with an event */
+    uint64_t serial;             /* names of what is aside are never the same */
+};
+
 struct kl_store_write;      /* write.h */
 struct kl_store_checkpoint; /* checkpoint.h */
 struct kl_store_scrub;      /* scrub.c */
@@ -285,6 +316,8 @@ struct kl_store
     struct kl_base_list queue; /* entries, metadata log's apart */
     struct kl_base_list meta_queue;
     struct kl_store_group group;
+    struct kl_store_quorum_job quorum;
+    struct kl_store_snapshots snapshots;
     struct kl_base_list dirty; /* logs with something to apply */
     struct kl_base_list gone;  /* logs that go with their files */
     int64_t write_due_ns;      /* when it is worth a job, at the latest */

@@ -2,7 +2,8 @@
  * The store as a whole: life, the turn that drives all its parts, events.
  */
 #include "base/hash.h"
-#include "store/state.h"
+#include "store/quorum.h"
+#include "store/snapshot.h"
 
 #include <string.h>
 
@@ -44,6 +45,8 @@ int kl_store_new(struct kl_store **out, const struct kl_base_alloc *alloc,
     s->retention_due_ns = INT64_MAX;
     s->write_due_ns = INT64_MAX;
     kl_store_wal_init(s);
+    kl_store_quorum_init(s);
+    kl_store_snapshots_init(s);
     kl_store_tidy_init(s);
     /* Names of files follow the folder's: room for them is kept. */
     if (length == 0 || length > KL_STORE_PATH_MAX - 160)
@@ -105,9 +108,11 @@ void kl_store_free(struct kl_store *s)
     kl_store_scrub_deinit(s);
     store_free_logs(s);
     kl_store_segment_bury(s);
+    kl_store_snapshots_deinit(s);
     kl_store_tidy_deinit(s);
     kl_store_flush_deinit(s);
     kl_store_wal_deinit(s);
+    kl_store_quorum_deinit(s);
     for (int i = 0; i < 2; i++)
         if (s->slots[i])
             s->vfs->ops->close(s->slots[i]);
@@ -193,12 +198,13 @@ static int store_is_quiet(const struct kl_store *s)
 {
     return kl_store_wal_is_idle(s) && kl_base_list_is_empty(&s->dirty) &&
            kl_base_list_is_empty(&s->gone) && !kl_store_write_is_busy(s) &&
-           kl_store_flush_is_idle(s);
+           kl_store_flush_is_idle(s) && !kl_store_quorum_is_busy(s);
 }
 
 static void store_advance(struct kl_store *s)
 {
     store_take_jobs(s);
+    kl_store_quorum_turn(s); /* first: groups wait for it */
     kl_store_wal_turn(s);
     /* Before the writer takes the files of busy logs away again. */
     kl_store_flush_turn(s);
@@ -237,6 +243,8 @@ int64_t kl_store_deadline(const struct kl_store *s)
         at = kl_store_write_deadline(s);
     if (kl_store_wal_deadline(s) < at)
         at = kl_store_wal_deadline(s);
+    if (kl_store_quorum_deadline(s) < at)
+        at = kl_store_quorum_deadline(s);
     if (kl_store_flush_deadline(s) < at)
         at = kl_store_flush_deadline(s);
     if (kl_store_checkpoint_deadline(s) < at)
@@ -330,13 +338,17 @@ static int store_recover(struct kl_store *s, uint32_t flags,
 
     if (rc)
         return rc;
-    rc = kl_store_recover(s, flags, error);
+    rc = kl_store_quorum_open(s, flags, error);
+    if (rc == 0)
+        rc = kl_store_recover(s, flags, error);
+    if (rc == 0)
+        rc = kl_store_snapshots_open(s, error);
     if (rc == KL_EDISKFULL)
         kl_store_space_lend(s, 1); /* for the next open, at least */
     if (rc)
         return rc;
     rc = kl_store_space_hold(s, error);
-    if (rc == 0)
+    if (rc == 0 && !s->quorum.absent)
         rc = kl_store_format_upgrade(s, error);
     /* Without a reserve it is full, but there to be read. */
     return kl_store_is_passing(rc) ? 0 : rc;
@@ -427,7 +439,12 @@ int kl_store_next_event(struct kl_store *s, struct kl_store_event *out)
         out->type = KL_STORE_EVENT_FAILED;
         return 1;
     }
-    if (store_event_log(s, out))
+    if (s->quorum.event) {
+        s->quorum.event = 0;
+        out->type = KL_STORE_EVENT_QUORUM;
+        return 1;
+    }
+    if (store_event_log(s, out) || kl_store_snapshots_event(s, out))
         return 1;
     if ((l = kl_base_list_pop(&s->finished))) {
         out->type = KL_STORE_EVENT_READ;

@@ -56,7 +56,8 @@ struct kl_store_config
 
 enum {
     KL_STORE_OPEN_CREATE = 1,     /* format an empty or absent folder */
-    KL_STORE_OPEN_ACCEPT_LOSS = 2 /* logs that may have lost their end go on */
+    KL_STORE_OPEN_ACCEPT_LOSS = 2 /* logs that may have lost their end go on,
+                                     a lost quorum state begins anew */
 };
 
 int kl_store_new(struct kl_store **out, const struct kl_base_alloc *alloc,
@@ -241,6 +242,99 @@ struct kl_store_lookup
 
 int kl_store_lookup(struct kl_store_lookup *lookup); /* as kl_store_read */
 
+/* ---- quorum state ------------------------------------------------------ */
+
+/* What a voter must never forget (protocol 1.2): its epoch, who leads it, and
+ * whom it voted for. Ids are -1 and the directory id is zero where there is
+ * none. */
+struct kl_store_quorum
+{
+    int32_t epoch;
+    int32_t leader_id;
+    int32_t voted_id;
+    struct kl_base_uuid voted_directory_id;
+};
+
+/* What open found. */
+enum kl_store_quorum_verdict {
+    KL_STORE_QUORUM_NONE,     /* nothing was ever put */
+    KL_STORE_QUORUM_GOOD,     /* the last state that was put, or a newer one */
+    KL_STORE_QUORUM_REPAIRED, /* the same; one of two copies was bad */
+    KL_STORE_QUORUM_LOST      /* both are bad: neither vote nor lead */
+};
+
+/* The state that is durable now: epoch 0 and nothing where there is none. Its
+ * generation is 0 then, and rises with every put; may be NULL. */
+enum kl_store_quorum_verdict kl_store_quorum_get(const struct kl_store *s,
+                                                 struct kl_store_quorum *out,
+                                                 uint64_t *generation_out);
+/* Replaces the state. Durable when KL_STORE_EVENT_QUORUM has come and get gives
+ * this generation or a higher one; of several on their way only the newest is
+ * written. No group of the WAL is begun before that. The epoch never falls, and
+ * a vote stays for its epoch: KL_EINVAL. KL_ECORRUPT where the state is lost,
+ * KL_EDISKFULL where an old folder had no room for it at open, KL_EFAILED,
+ * KL_ECLOSED. A failure fails the store. */
+int kl_store_quorum_put(struct kl_store *s, const struct kl_store_quorum *state,
+                        uint64_t *generation_out);
+
+/* ---- snapshots of the metadata ----------------------------------------- */
+
+/* The state of everything below an offset, in opaque bytes; epoch is that of
+ * the last record below. */
+struct kl_store_snapshot
+{
+    int64_t end;
+    int32_t epoch;
+    uint64_t size;
+    uint64_t checksum; /* of all its bytes */
+};
+
+/* Complete snapshots, newest first: 0 and the one of this index, or KL_EEND. */
+int kl_store_snapshot_at(const struct kl_store *s, size_t index,
+                         struct kl_store_snapshot *out);
+/* Removes those that end below an offset, but never the newest. */
+void kl_store_snapshot_delete_before(struct kl_store *s, int64_t end);
+
+/* Writes one aside, in pieces, one call at a time. Append and commit finish
+ * with KL_STORE_EVENT_SNAPSHOT, whose code says how; until then data is the
+ * store's and further calls give KL_EAGAIN. After a failure, which is this
+ * snapshot's alone, and after a commit there is only close. */
+struct kl_store_snapshot_writer;
+/* KL_EEXIST where there is one of this end and epoch, or being written;
+ * KL_EINVAL, KL_ENOMEM, KL_EFAILED, KL_ECLOSED. */
+int kl_store_snapshot_begin(struct kl_store *s, int64_t end, int32_t epoch,
+                            struct kl_store_snapshot_writer **out);
+int kl_store_snapshot_append(struct kl_store_snapshot_writer *w,
+                             const void *data, size_t size);
+/* Makes it durable, under its name; then it is among the complete ones. */
+int kl_store_snapshot_commit(struct kl_store_snapshot_writer *w);
+/* Any time: what was not committed goes. A call under way still gives its
+ * event, with KL_ECANCELED where it was an append. */
+void kl_store_snapshot_close(struct kl_store_snapshot_writer *w);
+
+/* One read, in memory of the caller until it is finished. */
+struct kl_store_snapshot_read
+{
+    /* In. */
+    int64_t end;
+    int32_t epoch;
+    uint64_t position;
+    uint32_t bytes_max;
+    void *user;
+    /* Out. */
+    int code; /* 0; KL_ENOENT; KL_EOFFSETRANGE; KL_EIO and the like; KL_ECORRUPT
+                 for bad bytes: then it is in quarantine and none any more */
+    struct kl_base_chunk *chunk; /* a reference */
+    const uint8_t *data;         /* verified; fewer than wanted are possible */
+    uint32_t size;               /* 0 at the end */
+    struct kl_base_list link;    /* the store's */
+};
+
+/* 0 = finished at once (look at code); KL_EAGAIN = with an event. */
+int kl_store_snapshot_read(struct kl_store *s,
+                           struct kl_store_snapshot_read *read);
+void kl_store_snapshot_read_release(struct kl_store_snapshot_read *read);
+
 /* ---- events ------------------------------------------------------------ */
 
 enum kl_store_event_type {
@@ -251,7 +345,10 @@ enum kl_store_event_type {
                                tried again */
     KL_STORE_EVENT_FAILED,  /* the store failed; see kl_store_failure */
     KL_STORE_EVENT_STARTED, /* log start of log has moved by retention */
-    KL_STORE_EVENT_DAMAGED  /* damage of log was found that was not known */
+    KL_STORE_EVENT_DAMAGED, /* damage of log was found that was not known */
+    KL_STORE_EVENT_QUORUM,  /* a state that was put is durable */
+    KL_STORE_EVENT_SNAPSHOT, /* append or commit of writer: code */
+    KL_STORE_EVENT_SNAPSHOT_READ
 };
 
 struct kl_store_event
@@ -260,6 +357,9 @@ struct kl_store_event
     struct kl_store_log *log;
     struct kl_store_read *read;
     struct kl_store_lookup *lookup;
+    struct kl_store_snapshot_writer *writer;
+    struct kl_store_snapshot_read *snapshot_read;
+    int code;
 };
 
 /* 1 and the next event, or 0. Drain after every turn. */

@@ -4,7 +4,7 @@
  * (storage.md 5.3, 5.4). Group N+1 is written only after the sync of N, so a
  * valid later group proves that N was durable.
  */
-#include "store/state.h"
+#include "store/quorum.h"
 
 #include <string.h>
 
@@ -489,7 +489,7 @@ void kl_store_wal_turn(struct kl_store *s)
 {
     uint64_t oldest = kl_store_checkpoint_oldest(s);
 
-    if (s->failure.code || !wal_is_free(s))
+    if (s->failure.code || !wal_is_free(s) || kl_store_quorum_is_busy(s))
         return;
     if (kl_store_wal_is_idle(s)) {
         if (s->now_ns >= s->wal.seal_due_ns)

@@ -313,6 +313,18 @@ END_TEST
 
 /* ---- bad hosts ---------------------------------------------------------- */
 
+START_TEST(a_wrong_code_is_told_by_its_number)
+{
+    node_new("4");
+    host.fail_code = 28;
+    atomic_store(&host.fail_call, HOST_WRITE);
+    ck_assert_int_eq(kl_node_open(h.node, dir, KL_OPEN_CREATE), KL_EIO);
+    node_errmsg_has(h.node, "(system error 28)");
+    host_storage_heal(&host);
+    ck_assert_int_eq(kl_node_open(h.node, dir, KL_OPEN_CREATE), 0);
+}
+END_TEST
+
 /* Whichever call of an open fails, with a code that is none: open says so or
  * does without, and the next one works. */
 START_TEST(any_call_of_open_fails)
@@ -348,7 +360,7 @@ START_TEST(any_call_of_open_fails)
 }
 END_TEST
 
-/* The number of a wrong code is in the text, and the store is at its end. */
+/* The store is at its end, and says so. */
 START_TEST(a_failed_sync_is_the_end)
 {
     kl_producer *p;
@@ -367,7 +379,7 @@ START_TEST(a_failed_sync_is_the_end)
     ck_assert_int_ne(help_finish(op), 0);
     ck_assert_int_eq(kl_node_state(h.node, &state), 0);
     ck_assert_int_eq(state, KL_NODE_FAILED);
-    node_errmsg_has(h.node, "28");
+    node_errmsg_has(h.node, "WAL");
     host_storage_heal(&host);
     ck_assert_int_eq(kl_producer_send(p, "t", 0, NULL, 0, "more", 4,
                                       KL_TIMESTAMP_NOW, 0, &op),
@@ -601,6 +613,7 @@ Suite *suite_api_storage(void)
     tcase_add_test(tc, one_thread_is_one_call);
     tcase_add_test(tc, short_reads);
     tcase_add_test(tc, open_files_keep_their_names);
+    tcase_add_test(tc, a_wrong_code_is_told_by_its_number);
     tcase_add_test(tc, any_call_of_open_fails);
     tcase_add_test(tc, a_failed_sync_is_the_end);
     tcase_add_loop_test(tc, reentry_from_a_thread_of_the_library, 0, 2);

@@ -665,7 +665,8 @@ class Files:
         out[0] = len(self.handles[file])
 
     def rename(self, source, target):
-        self.names[target] = self.names.pop(source)
+        for name in [source] + [source + b"/" + n for n in self.below(source)]:
+            self.names[target + name[len(source):]] = self.names.pop(name)
 
     def unlink(self, path):
         del self.names[path]

@@ -54,14 +54,55 @@ def read(path):
 # ---- structures ------------------------------------------------------------
 
 
-def envelope(path, magic):
-    data = read(path)
+def envelope(path, magic, version=1, block=None):
+    """The content; with block, what is behind it there must be zeros."""
+    data = read(path)[:block]
     size = struct.unpack_from("<I", data, 8)[0]
-    expect(data[:8] == magic + b"\1\0\0\0" and data[12:16] == bytes(4),
-           "%s: envelope", path)
+    expect(data[:8] == magic + struct.pack("<HH", version, 0)
+           and data[12:16] == bytes(4), "%s: envelope", path)
     expect(xxh3(data[24:size], u64(data, 0) ^ size) == u64(data, 16),
            "%s: checksum", path)
+    expect(not block or data[size:] == bytes(block - size), "%s: padding",
+           path)
     return data[24:size]
+
+
+def read_identity(folder):
+    identity = envelope(folder + "/identity", b"KLID", 2)
+    expect(len(identity) == 36, "identity: size")
+    return identity[:16], identity[16:32]
+
+
+def read_quorum(folder, directory):
+    """Epoch, leader, voted and its directory: the same in both copies."""
+    copies = [folder + "/quorum." + c for c in "ab"]
+    expect(read(copies[0]) == read(copies[1]), "quorum: copies differ")
+    data = envelope(copies[0], b"KLQS", block=BLOCK)
+    expect(len(read(copies[0])) == BLOCK and len(data) == 56, "quorum: size")
+    fields = struct.unpack("<Q16siii16sI", data)
+    expect(fields[1] == directory and fields[6] == 0, "quorum: fields")
+    expect((fields[0] == 0) == (fields[2:5] == (0, -1, -1)),
+           "quorum: generation")
+    return fields[2:6]
+
+
+def read_snapshot(folder, name, cluster):
+    path = "%s/snapshots/%s" % (folder, name)
+    header = envelope(path, b"KLSN", block=BLOCK)
+    fields = struct.unpack("<16sqiIQQ", header)
+    expect("%020d-%010d.snap" % fields[1:3] == name and fields[0] == cluster
+           and fields[3] == 65536, "%s: fields", path)
+    data, chain, content = read(path)[BLOCK:], 0, b""
+    for index, at in enumerate(range(0, len(data), 65536)):
+        block = data[at:at + 65536]
+        seed = xxh3(struct.pack("<qiQ", fields[1], fields[2], index), 0)
+        expect(len(block) > 8 and xxh3(block[8:], seed) == u64(block, 0),
+               "%s: block %d", path, index)
+        chain = xxh3(block[:8], chain)
+        content += block[8:]
+    expect(len(content) == fields[4] and chain == fields[5], "%s: content",
+           path)
+    return fields[1:3], content
 
 
 def segment_range(data, at):
@@ -253,11 +294,14 @@ def read_ring(folder, directory, slot):
 
 
 def read_folder(folder):
-    identity = envelope(folder + "/identity", b"KLID")
-    expect(len(identity) == 36, "identity: size")
+    cluster, directory = read_identity(folder)
     slots = [read_slot("%s/checkpoint.%s" % (folder, s)) for s in "ab"]
     newest = max(slots, key=lambda s: s["generation"])
-    groups = read_ring(folder, xxh3(identity[16:32], 0), newest)
+    groups = read_ring(folder, xxh3(directory, 0), newest)
+    newest["quorum"] = read_quorum(folder, directory)
+    newest["snapshots"] = dict(
+        read_snapshot(folder, name, cluster)
+        for name in os.listdir(folder + "/snapshots"))
     logs = {}
     for entry in os.listdir(folder + "/logs"):
         topic, _, rest = entry.partition("-")
@@ -343,6 +387,30 @@ def check(folder, tool):
             "blocks": sum(l["blocks"] for l in logs.values())}
 
 
+def check_quorum(folder, rng):
+    """What the quorum will keep, by the driver."""
+    def drive(*arguments, data=b""):
+        subprocess.run([sys.argv[1] + "/test/folder_driver", folder,
+                        *map(str, arguments)], input=data, check=True,
+                       timeout=120)
+
+    expect(read_folder(folder)[0]["quorum"] == (0, -1, -1, bytes(16)),
+           "quorum: not empty")
+    snapshots = {}
+    for number in range(1, 8):
+        leader, voted = rng.randrange(-1, 5), rng.randrange(-1, 5)
+        data = rng.randbytes(rng.choice(
+            [0, 1, 65527, 65528, 65529, 131056, rng.randrange(1 << 18)]))
+        drive("quorum", number, leader, voted)
+        drive("snapshot", number * 10, number, data=data)
+        snapshots[number * 10, number] = data
+        state = read_folder(folder)[0]
+        expect(state["quorum"] == (number, leader, voted, bytes(16)
+                                   if voted < 0 else bytes([voted]) * 16),
+               "quorum: %r", state["quorum"])
+        expect(state["snapshots"] == snapshots, "snapshots differ")
+
+
 def main():
     rng = random.Random(int(sys.argv[2]) if len(sys.argv) > 2 else 1)
     folder = tempfile.mkdtemp(prefix="kraftlog-folder-")
@@ -352,10 +420,11 @@ def main():
         check(folder + "/data", tool)
         tool.kill("plain", lines(rng, 3000), rng.randrange(1, 500))
         read_ring(folder + "/data",
-                  xxh3(envelope(folder + "/data/identity", b"KLID")[16:32], 0),
+                  xxh3(read_identity(folder + "/data")[1], 0),
                   read_slot(folder + "/data/checkpoint.a"))
         tool.run("topic", "list")  # recovers
         seen = check(folder + "/data", tool)
+        check_quorum(folder + "/data", rng)
     finally:
         shutil.rmtree(folder)
     expect(seen["segments"] > 9 and seen["blocks"] > 3, "little: %s", seen)

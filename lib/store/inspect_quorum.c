@@ -1,0 +1,93 @@
+/*
+ * What is wrong with the quorum state and the snapshots of a folder.
+ */
+#include "store/inspect.h"
+#include "store/quorum.h"
+#include "store/snapshot.h"
+
+#include <string.h>
+
+static int quorum_note(struct kl_store_inspect *in, const char *name,
+                       enum kl_store_severity severity)
+{
+    char path[KL_STORE_PATH_MAX];
+
+    kl_store_path(in->store, name, path);
+    return kl_store_inspect_note(in, KL_STORE_FINDING_QUORUM, severity, NULL,
+                                 path)
+               ? 0
+               : KL_ENOMEM;
+}
+
+/* A bad copy is no loss while the other one is good. */
+int kl_store_inspect_quorum(struct kl_store_inspect *in)
+{
+    static const char *const names[] = {"quorum.a", "quorum.b"};
+    struct kl_store_quorum_record r;
+    int codes[2];
+    int rc = 0;
+
+    /* Whose it should be is not known, or it need not be there. */
+    if (in->identity_code || in->store->identity.version < KL_STORE_FORMAT)
+        return 0;
+    for (int i = 0; i < 2; i++) {
+        codes[i] = kl_store_quorum_read(in->store, i, &r);
+        if (codes[i] == KL_EFORMAT || codes[i] == KL_ENOMEM)
+            return codes[i];
+    }
+    for (int i = 0; i < 2 && rc == 0; i++)
+        if (codes[i])
+            rc = quorum_note(in, names[i],
+                             codes[!i] ? KL_STORE_DAMAGE : KL_STORE_COVERED);
+    return rc;
+}
+
+static int snapshot_note(struct kl_store_inspect *in,
+                         enum kl_store_finding_kind kind,
+                         enum kl_store_severity severity, const char *name)
+{
+    char path[KL_STORE_PATH_MAX];
+
+    kl_store_path(in->store, "snapshots/", path);
+    kl_store_path_text(path, name);
+    return kl_store_inspect_note(in, kind, severity, NULL, path) ? 0
+                                                                 : KL_ENOMEM;
+}
+
+static int snapshot_name(const char *name, void *user)
+{
+    struct kl_store_inspect *in = user;
+    struct kl_store_snapshot info;
+    size_t length = strlen(name);
+    int64_t end;
+    int32_t epoch;
+    int rc;
+
+    if (!kl_store_path_is_snapshot(name, &end, &epoch))
+        return snapshot_note(in,
+                             length > 4 &&
+                                     strcmp(name + length - 4, ".new") == 0
+                                 ? KL_STORE_FINDING_LEFTOVER
+                                 : KL_STORE_FINDING_UNKNOWN,
+                             KL_STORE_HARMLESS, name);
+    if (in->identity_code)
+        return 0;
+    rc = kl_store_snapshot_inspect(in->store, end, epoch, &info);
+    if (rc == 0)
+        rc = kl_store_snapshot_verify(in->store, &info);
+    if (rc == KL_ENOMEM || rc == KL_EFORMAT)
+        return rc;
+    return rc ? snapshot_note(in, KL_STORE_FINDING_SNAPSHOT, KL_STORE_DAMAGE,
+                              name)
+              : 0;
+}
+
+int kl_store_inspect_snapshots(struct kl_store_inspect *in)
+{
+    char path[KL_STORE_PATH_MAX];
+    int rc;
+
+    kl_store_path(in->store, "snapshots", path);
+    rc = in->vfs->ops->list(in->vfs, path, snapshot_name, in);
+    return rc == KL_ENOENT ? 0 : rc;
+}
