@@ -160,7 +160,7 @@ static int64_t loop_deadline(const struct kl_runtime_node *n)
     int64_t store = kl_store_deadline(n->store);
     int64_t timers = kl_runtime_timers_deadline(n);
 
-    if (n->lanes_inline)
+    if (!n->own_lanes)
         return 0;
     return store < timers ? store : timers;
 }

@@ -134,7 +134,8 @@ int kl_runtime_new(struct kl_runtime_node **out,
     n->vfs = options->vfs;
     n->own_vfs = options->vfs == NULL;
     n->clock = options->clock ? options->clock : &kl_os_clock_posix;
-    n->lanes_inline = options->lanes_inline;
+    n->lanes = options->lanes;
+    n->own_lanes = options->lanes == NULL;
     n->metadata.end_offset = -1;
     atomic_init(&n->refs, 1);
     node_init_lists(n);
@@ -252,13 +253,11 @@ static int node_open_store(struct kl_runtime_node *n, const char *dir,
         return r;
     if (!n->vfs && (r = kl_os_vfs_posix_new(&n->vfs, &n->alloc)))
         return r;
-    r = n->lanes_inline ? kl_os_lanes_inline_new(&n->lanes, &n->alloc)
-                        : kl_os_lanes_threads_new(
-                              &n->lanes, &n->alloc,
-                              (int)kl_base_config_value(
-                                  &n->config, KL_BASE_CONFIG_IO_THREADS),
-                              &n->panic, node_lane_wake, n);
-    if (r)
+    if (!n->lanes &&
+        (r = kl_os_lanes_threads_new(
+             &n->lanes, &n->alloc,
+             (int)kl_base_config_value(&n->config, KL_BASE_CONFIG_IO_THREADS),
+             &n->panic, node_lane_wake, n)))
         return r;
     r = kl_store_new(&store, &n->alloc, n->vfs, n->lanes, &config);
     if (r)
@@ -282,9 +281,10 @@ static void node_close_store(struct kl_runtime_node *n)
     kl_os_mutex_unlock(&n->mutex);
     if (store)
         kl_store_free(store);
-    if (n->lanes)
+    if (n->lanes && n->own_lanes) {
         n->lanes->ops->free(n->lanes);
-    n->lanes = NULL;
+        n->lanes = NULL;
+    }
     if (n->vfs && n->own_vfs) {
         n->vfs->ops->free(n->vfs);
         n->vfs = NULL;

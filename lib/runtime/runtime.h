@@ -167,7 +167,7 @@ void kl_runtime_list_offset(struct kl_runtime_node *n,
 
 /* ---- life cycle -------------------------------------------------------- */
 
-/* All copied but vfs and clock, which must outlive the node. */
+/* All copied but vfs, clock and lanes, which must outlive the node. */
 struct kl_runtime_options
 {
     struct kl_base_alloc alloc;
@@ -178,7 +178,7 @@ struct kl_runtime_options
     struct kl_base_panic_hook panic;
     struct kl_os_vfs *vfs;           /* NULL = the real file system */
     const struct kl_os_clock *clock; /* NULL = the real clock */
-    int lanes_inline;                /* 1 = no threads for files */
+    struct kl_os_lanes *lanes;       /* NULL = threads; these wake nobody */
 };
 
 /* These are kl_node_*, argument for argument; node.h says what they do. */

@@ -109,8 +109,8 @@ struct kl_runtime_node
     void (*trace)(int level, const char *text, void *user);
     void *trace_user;
     const struct kl_os_clock *clock;
-    int lanes_inline;
     int own_vfs;
+    int own_lanes;
 
     /* Life. */
     atomic_int state;  /* KL_NODE_* */

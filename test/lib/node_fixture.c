@@ -14,8 +14,10 @@ void node_fixture_init(struct node_fixture *f)
     ck_assert_int_eq(kl_os_vfs_memory_new(&f->vfs, &kl_base_alloc_libc, 0), 0);
     f->options.alloc = f->memory.alloc;
     kl_base_config_init(&f->options.config);
-    f->options.vfs = f->vfs;
-    f->options.lanes_inline = 1;
+    trace_vfs_init(&f->trace, f->vfs);
+    trace_lanes_init(&f->jobs, NULL);
+    f->options.vfs = &f->trace.base;
+    f->options.lanes = &f->jobs.base;
     node_fixture_set(f, "wal.bytes", "1m");
 }
 
@@ -28,9 +30,15 @@ void node_fixture_set(struct node_fixture *f, const char *key,
 
 int node_fixture_try_open(struct node_fixture *f, uint32_t flags)
 {
+    int r;
+
     ck_assert_ptr_null(f->n);
+    trace_vfs_allow_owner(&f->trace, 1);
     ck_assert_int_eq(kl_runtime_new(&f->n, &f->options), 0);
-    return kl_runtime_open(f->n, node_dir, flags);
+    r = kl_runtime_open(f->n, node_dir, flags);
+    if (r == 0 && f->options.lanes)
+        trace_vfs_watch_all(&f->trace);
+    return r;
 }
 
 void node_fixture_open(struct node_fixture *f)
@@ -52,6 +60,7 @@ void node_fixture_stop(struct node_fixture *f)
 
 void node_fixture_crash(struct node_fixture *f)
 {
+    trace_vfs_allow_owner(&f->trace, 1);
     if (f->n)
         ck_assert_int_eq(kl_runtime_close(f->n), 0);
     f->n = NULL;
@@ -60,6 +69,8 @@ void node_fixture_crash(struct node_fixture *f)
 void node_fixture_deinit(struct node_fixture *f)
 {
     node_fixture_crash(f);
+    trace_lanes_deinit(&f->jobs);
+    trace_vfs_deinit(&f->trace);
     f->vfs->ops->free(f->vfs);
     fail_alloc_deinit(&f->memory);
 }

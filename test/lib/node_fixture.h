@@ -1,19 +1,24 @@
 /*
  * A node over a file system in memory, without threads: every turn does all
- * that it can, so tests need neither time nor luck.
+ * that it can, so tests need neither time nor luck. A file call outside jobs,
+ * open and close fails the test.
  */
 #ifndef TEST_NODE_FIXTURE_H
 #define TEST_NODE_FIXTURE_H
 
 #include "fail_alloc.h"
 #include "runtime/runtime.h"
+#include "trace_lanes.h"
+#include "trace_vfs.h"
 
 enum { NODE_FIXTURE_TURNS = 100000 }; /* bound of every wait */
 
 struct node_fixture
 {
     struct fail_alloc memory;
-    struct kl_os_vfs *vfs;
+    struct kl_os_vfs *vfs; /* in memory; the node's is trace around it */
+    struct trace_vfs trace;
+    struct trace_lanes jobs;
     struct kl_runtime_options options;
     struct kl_runtime_node *n;
 };

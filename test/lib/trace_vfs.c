@@ -53,7 +53,10 @@ static int trace_is_cut(struct trace_vfs *t)
 
 static void trace_note_owner(struct trace_vfs *t, enum trace_vfs_kind kind)
 {
-    if (t->owner != kl_os_thread_self() || t->is_owner_allowed || trace_in_job)
+    if (t->is_owner_allowed || trace_in_job)
+        return;
+    if (t->is_any_owner ? kind == TRACE_VFS_CLOSE
+                        : t->owner != kl_os_thread_self())
         return;
     if (!t->owner_calls++)
         t->owner_kind = kind;
@@ -442,6 +445,15 @@ void trace_vfs_watch_owner(struct trace_vfs *t)
 {
     kl_os_mutex_lock(&t->mutex);
     t->owner = kl_os_thread_self();
+    t->is_any_owner = 0;
+    t->is_owner_allowed = 0;
+    kl_os_mutex_unlock(&t->mutex);
+}
+
+void trace_vfs_watch_all(struct trace_vfs *t)
+{
+    kl_os_mutex_lock(&t->mutex);
+    t->is_any_owner = 1;
     t->is_owner_allowed = 0;
     kl_os_mutex_unlock(&t->mutex);
 }

@@ -63,7 +63,8 @@ struct trace_vfs
     uint64_t counts[TRACE_VFS_ANY + 1];
     uint64_t open_count; /* handles */
 
-    uint64_t owner; /* the thread that is watched; 0 = none */
+    uint64_t owner;   /* the thread that is watched; 0 = none */
+    int is_any_owner; /* all are */
     int is_owner_allowed;
     uint64_t owner_calls;           /* made by it though not allowed */
     enum trace_vfs_kind owner_kind; /* of the first of them */
@@ -92,6 +93,9 @@ uint32_t trace_vfs_kinds_of(int code);
 /* From now on the calling thread may make no call, but inside a job and while
  * it is allowed to, as in open and close. */
 void trace_vfs_watch_owner(struct trace_vfs *t);
+/* The same for all threads, where all jobs are marked. But anybody may close:
+ * a node may come to its end in any call. */
+void trace_vfs_watch_all(struct trace_vfs *t);
 void trace_vfs_allow_owner(struct trace_vfs *t, int is_allowed);
 /* How many calls it has made all the same; forgets them. */
 uint64_t trace_vfs_take_owner_calls(struct trace_vfs *t);

@@ -3,7 +3,6 @@
  */
 #include "node_fixture.h"
 #include "runtime/state.h"
-#include "trace_vfs.h"
 
 #include <check.h>
 
@@ -136,17 +135,14 @@ START_TEST(failed_store_does_not_follow)
     struct kl_controller_records records;
     struct node_fixture_produce p;
     struct kl_base_uuid topic;
-    struct trace_vfs trace;
     const uint8_t *data;
     size_t size;
     size_t pos = 0;
 
     node_fixture_stop(&f);
-    trace_vfs_init(&trace, f.vfs);
-    f.options.vfs = &trace.base;
     node_fixture_open(&f);
     topic = node_fixture_topic(&f, "t", 1, NULL, NULL);
-    trace_vfs_fail_from(&trace, TRACE_VFS_WRITE, 1, KL_EIO);
+    trace_vfs_fail_from(&f.trace, TRACE_VFS_WRITE, 1, KL_EIO);
     node_fixture_produce(&f, &p, &topic, 0,
                          node_fixture_frame(&f, &topic, 0, 1, 1, 0));
     node_fixture_until(&f, kl_store_failure(f.n->store, NULL));
@@ -160,9 +156,6 @@ START_TEST(failed_store_does_not_follow)
     ck_assert_ptr_null(kl_runtime_topic_get(f.n, "late"));
     ck_assert_int_eq(kl_runtime_logs_apply_delta(f.n), 0);
     kl_controller_records_deinit(&records);
-    node_fixture_crash(&f);
-    trace_vfs_deinit(&trace);
-    f.options.vfs = f.vfs;
 }
 END_TEST
 

@@ -16,7 +16,7 @@ static void setup(void)
 {
     ran = 0;
     node_fixture_init(&f);
-    f.options.lanes_inline = 0;
+    f.options.lanes = NULL; /* threads */
     node_fixture_open(&f);
 }
 

@@ -3,30 +3,22 @@
  */
 #include "node_fixture.h"
 #include "runtime/state.h"
-#include "trace_vfs.h"
 
 #include <check.h>
 #include <string.h>
 
 static struct node_fixture f;
-static struct kl_os_vfs *inside;
-static struct trace_vfs trace;
 static struct kl_base_uuid topic;
 
 static void setup(void)
 {
     node_fixture_init(&f);
-    inside = f.vfs;
-    trace_vfs_init(&trace, inside);
-    f.options.vfs = &trace.base;
     node_fixture_open(&f);
     topic = node_fixture_topic(&f, "t", 1, NULL, NULL);
 }
 
 static void teardown(void)
 {
-    node_fixture_crash(&f);
-    trace_vfs_deinit(&trace);
     node_fixture_deinit(&f);
 }
 
@@ -37,7 +29,7 @@ START_TEST(failed_sync_acknowledges_nothing)
     char text[256];
 
     ck_assert_int_eq(node_fixture_append(&f, &topic, 0, 2, 1), 0);
-    trace_vfs_fail_from(&trace, TRACE_VFS_SYNC, 1, KL_EIO);
+    trace_vfs_fail_from(&f.trace, TRACE_VFS_SYNC, 1, KL_EIO);
     node_fixture_produce(&f, &p, &topic, 0,
                          node_fixture_frame(&f, &topic, 0, 1, 1, 0));
     node_fixture_until(&f, p.done);
@@ -68,7 +60,7 @@ START_TEST(failed_store_refuses_commands)
     struct kl_runtime_wish list = {.type = KL_RUNTIME_LIST_TOPICS};
     int code;
 
-    trace_vfs_fail_from(&trace, TRACE_VFS_SYNC, 1, KL_EIO);
+    trace_vfs_fail_from(&f.trace, TRACE_VFS_SYNC, 1, KL_EIO);
     code = node_fixture_code(&f, &wish);
     ck_assert(code == KL_EUNKNOWN || code == KL_EFAILED);
     ck_assert_int_eq(node_fixture_code(&f, &wish), KL_EFAILED);
@@ -84,9 +76,9 @@ START_TEST(owner_makes_no_file_call)
     struct node_fixture_fetch r;
 
     node_fixture_stop(&f);
-    f.options.lanes_inline = 0;
+    f.options.lanes = NULL; /* threads */
     node_fixture_open(&f);
-    trace_vfs_watch_owner(&trace);
+    trace_vfs_watch_owner(&f.trace);
     for (int i = 0; i < 20; i++)
         ck_assert_int_eq(node_fixture_append(&f, &topic, 0, 1, 1), i);
     (void)node_fixture_topic(&f, "u", 3, "flush", "interval");
@@ -94,8 +86,8 @@ START_TEST(owner_makes_no_file_call)
     node_fixture_until(&f, r.done);
     ck_assert_int_eq(r.base.read.code, 0);
     kl_store_read_release(&r.base.read);
-    ck_assert_uint_eq(trace_vfs_take_owner_calls(&trace), 0);
-    trace_vfs_allow_owner(&trace, 1);
+    ck_assert_uint_eq(trace_vfs_take_owner_calls(&f.trace), 0);
+    trace_vfs_allow_owner(&f.trace, 1);
 }
 END_TEST
 

@@ -116,7 +116,7 @@ END_TEST
 START_TEST(stop_ends_the_thread)
 {
     node_fixture_stop(&f);
-    f.options.lanes_inline = 0;
+    f.options.lanes = NULL; /* threads */
     node_fixture_open(&f);
     ck_assert_int_eq(kl_runtime_start(f.n), 0);
     ck_assert_int_eq(kl_os_thread_start(&thread, stop_main, NULL, "test"), 0);
@@ -132,7 +132,7 @@ START_TEST(stop_against_start)
     int r;
 
     node_fixture_stop(&f);
-    f.options.lanes_inline = 0;
+    f.options.lanes = NULL; /* threads */
     node_fixture_open(&f);
     ck_assert_int_eq(kl_os_thread_start(&thread, stop_main, NULL, "test"), 0);
     r = kl_runtime_start(f.n);
@@ -177,7 +177,7 @@ END_TEST
 START_TEST(close_with_a_thread)
 {
     node_fixture_stop(&f);
-    f.options.lanes_inline = 0;
+    f.options.lanes = NULL; /* threads */
     node_fixture_open(&f);
     ck_assert_int_eq(kl_runtime_start(f.n), 0);
     node_fixture_crash(&f);

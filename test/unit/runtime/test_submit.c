@@ -91,7 +91,7 @@ START_TEST(submit_from_many_threads)
 
     /* Threads for files, so that the node really sleeps. */
     node_fixture_stop(&f);
-    f.options.lanes_inline = 0;
+    f.options.lanes = NULL; /* threads */
     node_fixture_open(&f);
     ck_assert_int_eq(kl_runtime_start(f.n), 0);
     for (int i = 0; i < THREADS; i++)
