@@ -143,8 +143,9 @@ static void change_elr(struct kl_controller_change *x,
     x->last_known = s.last_known & ~x->wiped;
 }
 
-static void change_elect(struct kl_controller_change *x,
-                         const struct kl_controller_context *context)
+/* 1 where the leader is a choice even if it is the same one. */
+static int change_elect(struct kl_controller_change *x,
+                        const struct kl_controller_context *context)
 {
     struct kl_controller_ballot b = {0};
     enum kl_controller_elected how;
@@ -171,6 +172,7 @@ static void change_elect(struct kl_controller_change *x,
         x->was_isr = x->elr = x->last_known = 0;
         x->flags |= KL_WIRE_PARTITION_RECOVERING;
     }
+    return how == KL_CONTROLLER_ELECTED_UNCLEAN;
 }
 
 /* The replica that led last, of a partition without a leader. */
@@ -198,14 +200,14 @@ int kl_controller_change_finish(struct kl_controller_change *x,
                                 const struct kl_controller_partition *old,
                                 const struct kl_controller_context *context)
 {
-    int completed = change_complete(x, &context->rules);
+    int bump = change_complete(x, &context->rules);
 
     /* Recorded once, when the ISR becomes empty. */
     if (old->leader >= 0)
         x->last_known_leader = old->leader;
     x->last_known_leader = change_last_known(x, x->last_known_leader);
     change_elr(x, &context->rules);
-    change_elect(x, context);
+    bump |= change_elect(x, context);
     if (x->leader >= 0)
         x->last_known_leader = -1;
     /* An ISR that was made of the ELR may be enough. */
@@ -213,7 +215,7 @@ int kl_controller_change_finish(struct kl_controller_change *x,
     if (!x->forced && change_is_same(x, old))
         return 0;
     x->partition_epoch++;
-    if (x->leader != old->leader || x->removed || completed)
+    if (x->leader != old->leader || x->removed || bump)
         x->leader_epoch++;
     return 1;
 }

@@ -312,11 +312,11 @@ int kl_controller_heartbeat(struct kl_controller *c,
                             int *more, struct kl_base_error *e);
 
 /* A broker has found damage in logs, in the order of a registration: it leaves
- * their ISRs and ELRs, unless it is the only replica. Before that it has told
- * their leaders where its logs end now; proposals of theirs that are still on
- * their way are refused by the partition epoch, which rises in any case. *done
- * are dealt with; the others are for another command. KL_ENOBROKER, KL_EFENCED,
- * KL_EINVAL. */
+ * their ISRs and ELRs, unless it is the only replica. Before that it has
+ * stopped to lead them, or has told their leaders where its logs end now;
+ * proposals of theirs that are still on their way are refused by the partition
+ * epoch, which rises in any case. *done are dealt with; the others are for
+ * another command. KL_ENOBROKER, KL_EFENCED, KL_EINVAL. */
 int kl_controller_report_damage(struct kl_controller *c, int32_t broker_id,
                                 int64_t broker_epoch,
                                 const struct kl_controller_log_id *damaged,
