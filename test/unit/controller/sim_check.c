@@ -58,6 +58,15 @@ static int check_completed(const struct sim_part *part,
            !p->counts[KL_CONTROLLER_REMOVING];
 }
 
+/* The replicas are those that there were before. */
+static int check_cancelled(const struct sim_part *part,
+                           const struct kl_controller_partition *p)
+{
+    return sim_mask(p, KL_CONTROLLER_REPLICAS) ==
+           (part->lists[KL_CONTROLLER_REPLICAS] &
+            ~part->lists[KL_CONTROLLER_ADDING]);
+}
+
 static uint32_t check_removed(const struct sim_part *part,
                               const struct kl_controller_partition *p)
 {
@@ -99,7 +108,8 @@ static void check_unclean(struct sim *s, size_t slot,
     s->unclean++;
     part->history = p->leader_epoch;
     part->floor = 1;
-    part->unproved &= ~check_bit(p->leader);
+    /* What all the others have is another history. */
+    part->unproved = ~check_bit(p->leader);
     if (part->hwm > s->brokers[p->leader].leo[slot])
         part->hwm = s->brokers[p->leader].leo[slot];
 }
@@ -140,10 +150,19 @@ static void check_quorum(struct sim *s, size_t slot,
     uint32_t min = (uint32_t)kl_controller_partition_min_isr(t, p);
     uint32_t lost = (uint32_t)__builtin_popcount(before & excused & ~all);
 
+    if (all & s->vanished)
+        sim_broken(s, "a broker without its disk is trusted");
     if ((uint32_t)__builtin_popcount(isr) >= min) {
         part->floor = min;
         return;
     }
+    /* 1.13, rules 2 and 3. */
+    if (check_completed(part, p) && p->leader_epoch != part->leader_epoch &&
+        !check_cancelled(part, p))
+        sim_broken(s, "a reassignment completes below min");
+    if (check_removed(part, p) &
+        (part->lists[KL_CONTROLLER_ISR] | part->lists[KL_CONTROLLER_ELR]))
+        sim_broken(s, "what is committed goes below min with a replica");
     part->floor = part->floor > lost ? part->floor - lost : 0;
     if (part->history == p->leader_epoch)
         return;

@@ -114,7 +114,7 @@ void sim_commit(struct sim *s)
     sim_same_images(s);
     kl_controller_delta_clear(s->cl.f.c);
     kl_controller_delta_clear(s->shadow);
-    s->gone = 0;
+    s->gone = s->vanished = 0;
     s->ordered = 0;
 }
 
@@ -278,7 +278,7 @@ static void sim_registered(struct sim *s, int32_t id, int64_t epoch, int wiped)
             s->parts[slot].unproved |= 1u << id;
     }
     if (wiped)
-        s->gone |= 1u << id;
+        s->vanished |= 1u << id;
     sim_trace(s, "registered %d recovery %d damaged %x proves %d", (int)id,
               (int)b->recovery, b->damaged, b->proves);
     s->cl.brokers[id].epoch = b->stored_epoch = epoch;
@@ -472,9 +472,9 @@ static void sim_unregister(struct sim *s, int32_t id)
                                             &f->error))
             return;
         s->gone |= 1u << id;
-        if (!more)
-            for (size_t slot = 0; slot < SIM_SLOTS; slot++)
-                s->parts[slot].unproved |= 1u << id;
+        for (size_t slot = 0; !more && slot < SIM_SLOTS; slot++)
+            s->parts[slot].unproved |= 1u << id;
+        s->vanished = more ? 0 : s->gone;
         sim_commit(s);
     } while (more);
 }
@@ -567,7 +567,7 @@ static void sim_break(struct sim *s, int32_t id)
 
 static void sim_work(struct sim *s, int32_t id, size_t slot)
 {
-    switch (sim_below(s, 10)) {
+    switch (sim_below(s, 12)) {
     case 0:
         sim_append(s, id, slot);
         break;
@@ -584,7 +584,7 @@ static void sim_work(struct sim *s, int32_t id, size_t slot)
         sim_propose(s, id, slot, sim_below(s, 4) == 0);
         break;
     case 7:
-        if (s->message_count)
+        if (s->message_count && sim_below(s, 3) == 0)
             sim_deliver(s, sim_below(s, s->message_count),
                         sim_below(s, 4) != 0);
         break;

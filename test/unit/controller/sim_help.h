@@ -102,8 +102,9 @@ struct sim
     struct sim_part parts[SIM_SLOTS];
     struct sim_message messages[SIM_MESSAGES];
     size_t message_count;
-    uint32_t gone; /* brokers without anything they had: this batch */
-    int ordered;   /* an unclean election was ordered: this batch */
+    uint32_t gone;     /* brokers without anything they had: this batch */
+    uint32_t vanished; /* of these, all their partitions are dealt with */
+    int ordered;       /* an unclean election was ordered: this batch */
     int traces;
     const char *why; /* the first rule that was broken, or NULL */
     /* How much happened. */

@@ -195,6 +195,21 @@ void sim_propose(struct sim *s, int32_t id, size_t slot, int shrink)
     leader_send(s, id, slot);
 }
 
+/* The answer tells of the partition; min comes with the metadata alone. */
+static void leader_taken(struct sim *s, int32_t id, size_t slot)
+{
+    const struct kl_controller_topic *t;
+    const struct kl_controller_partition *p = sim_partition(s, slot, &t);
+    struct sim_view *v = &s->brokers[id].views[slot];
+
+    if (!p || p->leader_epoch != v->leader_epoch)
+        return;
+    v->proposed = 0;
+    v->isr = sim_mask(p, KL_CONTROLLER_ISR);
+    v->partition_epoch = p->partition_epoch;
+    v->recovering = p->flags & KL_WIRE_PARTITION_RECOVERING;
+}
+
 /* Rule 1.7.4. */
 static void leader_answer(struct sim *s, const struct sim_message *m, int code)
 {
@@ -209,7 +224,7 @@ static void leader_answer(struct sim *s, const struct sim_message *m, int code)
     if (code == KL_EINELIGIBLE || code == KL_ECANCELED)
         v->proposed = 0;
     else if (code == 0)
-        sim_learn(s, m->sender, m->slot);
+        leader_taken(s, m->sender, m->slot);
 }
 
 void sim_deliver(struct sim *s, size_t index, int answer)
