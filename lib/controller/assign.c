@@ -61,7 +61,7 @@ int kl_controller_candidates_init(struct kl_controller_candidates *s,
         kl_base_calloc(c->alloc, assign_candidates_max(c) * sizeof *s->items);
     if (!s->items)
         return KL_ENOMEM;
-    if (c->broker_count == 0)
+    if (c->broker_count == 0 && c->options.broker_id >= 0)
         s->items[s->count++] = (struct kl_controller_candidate){
             .broker_id = c->options.broker_id, .active = 1};
     for (size_t i = 0; i < c->broker_count; i++) {

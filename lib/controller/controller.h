@@ -63,7 +63,7 @@ typedef int (*kl_controller_check_fn)(const char *key, const char *value,
 
 struct kl_controller_options
 {
-    /* Holds all partitions while no broker is registered. */
+    /* Holds all partitions while no broker is registered; -1 = nobody. */
     int32_t broker_id;
     struct kl_base_uuid cluster_id;
     uint64_t seed;              /* of topic ids */

@@ -263,6 +263,24 @@ START_TEST(number_shrinks)
 }
 END_TEST
 
+/* Nobody is registered any more: there is nobody to move to. */
+START_TEST(number_without_brokers)
+{
+    int more;
+
+    cluster_silence(&cl, "123456");
+    for (int32_t id = 1; id <= 6; id++) {
+        ck_assert_int_eq(kl_controller_unregister_broker(
+                             cl.f.c, id, &cl.f.records, &more, &cl.f.error),
+                         0);
+        cluster_commit(&cl);
+    }
+    cluster_expect(&cl, "one", 0, "1 leader=none epochs=1/2");
+    ck_assert_int_eq(resize("one", 2), KL_EREPLICATION);
+    ck_assert_int_eq(reassign("one", "2"), KL_EREPLICATION);
+}
+END_TEST
+
 Suite *suite_controller_reassign(void);
 Suite *suite_controller_reassign(void)
 {
@@ -285,6 +303,7 @@ Suite *suite_controller_reassign(void)
     tcase_add_test(t, another_target_on_the_way);
     tcase_add_test(t, number_grows);
     tcase_add_test(t, number_shrinks);
+    tcase_add_test(t, number_without_brokers);
     suite_add_tcase(s, t);
     return s;
 }
