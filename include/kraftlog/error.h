@@ -60,6 +60,12 @@ enum {
     KL_ENOBROKER = -1312,       /* no broker of this id is registered */
     KL_ENOREASSIGNMENT = -1313, /* the partition is not being reassigned */
     KL_ENOCANDIDATE = -1314,    /* no replica may become the leader */
+    KL_EREGRESSED = -1315,      /* the folder is older than others know it */
+    KL_EQUORUMSTATE = -1316,    /* what it promised is lost: no vote */
+    KL_EVOTEREXISTS = -1317,    /* a voter of this node id exists */
+    KL_ENOVOTER = -1318,        /* no such voter */
+    KL_ELAGGING = -1319,        /* the replica has not caught up */
+    KL_EREDUNDANCY = -1320,     /* the voters would tolerate too little */
 
     /* Producer and consumer. */
     KL_ERECORDSIZE = -1400,  /* larger than a batch may be */

@@ -59,6 +59,12 @@ enum {
     X(KL_ENOBROKER, NONE, "no broker of this id is registered")                \
     X(KL_ENOREASSIGNMENT, NONE, "partition is not being reassigned")           \
     X(KL_ENOCANDIDATE, RETRIABLE, "no replica may become the leader")          \
+    X(KL_EREGRESSED, FATAL, "folder is older than other nodes know it")        \
+    X(KL_EQUORUMSTATE, NONE, "quorum state is lost, no vote")                  \
+    X(KL_EVOTEREXISTS, NONE, "voter of this node id exists")                   \
+    X(KL_ENOVOTER, NONE, "no such voter")                                      \
+    X(KL_ELAGGING, RETRIABLE, "replica has not caught up")                     \
+    X(KL_EREDUNDANCY, NONE, "voters would tolerate too little")                \
     X(KL_ERECORDSIZE, NONE, "record is too large")                             \
     X(KL_EOFFSETRANGE, NONE, "offset out of range")                            \
     X(KL_EBATCH, NONE, "malformed batch")

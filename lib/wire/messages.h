@@ -62,7 +62,7 @@ enum kl_wire_error {
     KL_WIRE_CHANGE_PENDING = 1003,  /* one change of voters at a time */
     KL_WIRE_STORAGE_FAILED = 1004,  /* the disk of the asked one */
     KL_WIRE_OUTCOME_UNKNOWN = 1005, /* leadership was lost meanwhile */
-    KL_WIRE_NO_REDUNDANCY = 1006    /* two voters would tolerate no failure */
+    KL_WIRE_NO_REDUNDANCY = 1006    /* the set would tolerate too little */
 };
 
 /* X(api, key, version, member, name): a request and a response each. */
@@ -158,6 +158,7 @@ enum kl_wire_error {
 
 #define KL_WIRE_FETCH_SNAPSHOT_REQUEST_FIELDS(X, record)                       \
     X(record, I32, current_leader_epoch, 0, INT32_MAX)                         \
+    X(record, I64, durable_offset, -1, INT64_MAX)                              \
     X(record, I64, end_offset, 0, INT64_MAX)                                   \
     X(record, I32, epoch, 0, INT32_MAX)                                        \
     X(record, I64, position, 0, INT64_MAX)                                     \
@@ -194,7 +195,8 @@ enum kl_wire_error {
     X(record, I32, node_id, 0, INT32_MAX)                                      \
     X(record, UUID, directory_id, 1, 1)                                        \
     X(record, I64, voters_offset, -1, INT64_MAX)                               \
-    X(record, I32, timeout_ms, 0, INT32_MAX)
+    X(record, I32, timeout_ms, 0, INT32_MAX)                                   \
+    X(record, I8, force, 0, 1)
 
 #define KL_WIRE_REMOVE_RAFT_VOTER_RESPONSE_FIELDS(X, record)                   \
     KL_WIRE_ADD_RAFT_VOTER_RESPONSE_FIELDS(X, record)
