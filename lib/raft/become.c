@@ -38,7 +38,7 @@ void kl_raft_become_unattached(struct kl_raft *r, int32_t epoch)
     r->role = KL_RAFT_UNATTACHED;
     become_leave(r, old);
     become_set(r, KL_RAFT_UNATTACHED);
-    r->election_deadline = r->now + kl_raft_election_timeout(r);
+    r->election_deadline = r->now + kl_raft_election_delay(r);
     r->fetch_deadline = r->now;
 }
 
@@ -104,5 +104,5 @@ void kl_raft_become_resigned(struct kl_raft *r)
     KL_ASSERT(r->hard.leader_id == r->options.self.node_id);
     become_leave(r, r->role);
     become_set(r, KL_RAFT_RESIGNED);
-    r->election_deadline = r->now + kl_raft_election_timeout(r);
+    r->election_deadline = r->now + kl_raft_election_delay(r);
 }

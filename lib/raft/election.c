@@ -7,13 +7,19 @@
 
 int64_t kl_raft_election_timeout(struct kl_raft *r)
 {
-    const struct kl_raft_set *set = kl_raft_voters(r);
     int64_t t = r->options.election_timeout_ns;
 
-    /* The only voter has nobody to wait for (B08). */
-    if (set && set->count == 1 && kl_raft_is_voter(r))
-        return 0;
     return t + (int64_t)kl_base_rng_below(&r->rng, (uint64_t)t);
+}
+
+int64_t kl_raft_election_delay(struct kl_raft *r)
+{
+    const struct kl_raft_set *set = kl_raft_voters(r);
+
+    /* The only voter has nobody to wait for (B08). */
+    return set && set->count == 1 && kl_raft_is_voter(r)
+               ? 0
+               : kl_raft_election_timeout(r);
 }
 
 /* After a lost election: exponential, random, bounded. */
@@ -36,7 +42,7 @@ int kl_raft_may_vote(const struct kl_raft *r)
 
 int kl_raft_may_campaign(const struct kl_raft *r)
 {
-    return kl_raft_may_vote(r) && kl_raft_is_voter(r);
+    return kl_raft_may_vote(r) && kl_raft_is_electable(r);
 }
 
 void kl_raft_election_forget(struct kl_raft *r)

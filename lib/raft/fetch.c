@@ -25,6 +25,12 @@ struct kl_wire_voter_key kl_raft_leader_key(const struct kl_raft *r)
 
 /* ---- whom to ask ------------------------------------------------------- */
 
+/* A voter without a leader does not ask around. */
+static int fetch_waits_for_election(const struct kl_raft *r)
+{
+    return kl_raft_is_electable(r) && r->verdict == KL_RAFT_FIT;
+}
+
 /* Rule 12: another one each time, of those who may know the leader. */
 static int fetch_next_guess(struct kl_raft *r, struct kl_wire_voter_key *out)
 {
@@ -45,16 +51,15 @@ static int fetch_next_guess(struct kl_raft *r, struct kl_wire_voter_key *out)
     return 0;
 }
 
-/* A follower asks its leader. An observer that has none, or hears nothing from
- * it, asks around; a voter without a leader waits for an election. */
+/* A follower asks its leader; an observer that has none, or hears nothing from
+ * it, asks around. */
 static int fetch_target(struct kl_raft *r, struct kl_wire_voter_key *out)
 {
     if (r->role == KL_RAFT_FOLLOWER && !r->leader_left && !r->is_guessing) {
         *out = kl_raft_leader_key(r);
         return 1;
     }
-    if (r->role == KL_RAFT_LEADER ||
-        (kl_raft_is_voter(r) && r->verdict == KL_RAFT_FIT))
+    if (r->role == KL_RAFT_LEADER || fetch_waits_for_election(r))
         return 0;
     return fetch_next_guess(r, out);
 }
@@ -125,11 +130,10 @@ void kl_raft_fetch_durable(struct kl_raft *r)
 
 void kl_raft_fetch_guess(struct kl_raft *r)
 {
-    if (r->role != KL_RAFT_FOLLOWER || r->is_guessing ||
-        (kl_raft_is_voter(r) && r->verdict == KL_RAFT_FIT))
+    if (r->role != KL_RAFT_FOLLOWER || fetch_waits_for_election(r))
         return;
     r->is_guessing = 1;
-    kl_raft_fetch_again(r, 0);
+    kl_raft_fetch_again(r, r->options.request_timeout_ns / 4);
 }
 
 void kl_raft_fetch_again(struct kl_raft *r, int64_t delay)
@@ -165,7 +169,7 @@ static void fetch_confirm(struct kl_raft *r)
     r->refusal = 0;
     r->probe_deadline = KL_RAFT_NEVER;
     if (r->role == KL_RAFT_UNATTACHED)
-        r->election_deadline = r->now + kl_raft_election_timeout(r);
+        r->election_deadline = r->now + kl_raft_election_delay(r);
 }
 
 void kl_raft_probe_answered(struct kl_raft *r, struct kl_raft_peer *p)

@@ -25,7 +25,7 @@ static const char *invariants_role(const struct kl_raft *r)
     case KL_RAFT_UNATTACHED:
         return r->hard.leader_id < 0 ? NULL : "unattached: no leader is known";
     case KL_RAFT_PROSPECTIVE:
-        return kl_raft_is_voter(r) ? NULL : "prospective: is a voter";
+        return kl_raft_is_electable(r) ? NULL : "prospective: may be a voter";
     case KL_RAFT_CANDIDATE:
         if (r->hard.leader_id >= 0)
             return "candidate: no leader is known";
@@ -128,7 +128,7 @@ static const char *invariants_leader(const struct kl_raft *r)
     }
     if (r->log.leo <= r->epoch_start)
         return "a leader has a record of its epoch";
-    if (kl_batch_epochs_last(&r->log.epochs) != r->hard.epoch)
+    if (kl_raft_log_last_epoch(r) != r->hard.epoch)
         return "the newest record of a leader is of its epoch";
     if (r->is_leading && r->applied <= r->epoch_start)
         return "who leads has applied what came before (history 45)";

@@ -117,6 +117,7 @@ void kl_raft_leader_has_left(struct kl_raft *r,
     r->leader_left = 1;
     kl_raft_fetch_forget(r);
     r->election_deadline = r->now + recvepoch_succession(r, successors);
+    kl_raft_fetch_guess(r);
 }
 
 void kl_raft_recv_end(struct kl_raft *r, const struct kl_wire_message *m)

@@ -114,11 +114,10 @@ static void fetched_failed(struct kl_raft *r, const struct kl_wire_message *m)
         kl_raft_leader_has_left(r, NULL);
         return;
     }
-    /* An observer goes on asking around, a follower tries again. */
-    if (r->role == KL_RAFT_FOLLOWER || !kl_raft_is_voter(r))
-        kl_raft_fetch_again(r, r->role == KL_RAFT_FOLLOWER
-                                   ? r->options.retry_backoff_ns
-                                   : r->options.request_timeout_ns / 4);
+    /* A follower tries again, an observer goes on asking around. */
+    kl_raft_fetch_again(r, r->role == KL_RAFT_FOLLOWER && !r->is_guessing
+                               ? r->options.retry_backoff_ns
+                               : r->options.request_timeout_ns / 4);
 }
 
 /* Takes a fetch out of those under way. */

@@ -309,6 +309,9 @@ const struct kl_wire_voter *kl_raft_voter(const struct kl_raft *r,
 const struct kl_wire_voter *kl_raft_voter_of(const struct kl_raft *r,
                                              int32_t node_id);
 int kl_raft_is_voter(const struct kl_raft *r);
+/* It is one, or its removal may not be committed yet: then its log may be
+ * needed to commit it (Raft dissertation 4.2.2). */
+int kl_raft_is_electable(const struct kl_raft *r);
 int kl_raft_voters_init(struct kl_raft *r,
                         const struct kl_raft_recovered *recovered);
 void kl_raft_voters_deinit(struct kl_raft *r);
@@ -359,7 +362,9 @@ void kl_raft_become_resigned(struct kl_raft *r);
 
 /* ---- election.c, quorum.c ---------------------------------------------- */
 
+/* How long an election may last, and how long to wait before one. */
 int64_t kl_raft_election_timeout(struct kl_raft *r);
+int64_t kl_raft_election_delay(struct kl_raft *r);
 int kl_raft_may_vote(const struct kl_raft *r);
 int kl_raft_may_campaign(const struct kl_raft *r);
 void kl_raft_election_forget(struct kl_raft *r);

@@ -152,6 +152,24 @@ int kl_raft_is_voter(const struct kl_raft *r)
     return kl_raft_voter(r, &r->options.self) != NULL;
 }
 
+int kl_raft_is_electable(const struct kl_raft *r)
+{
+    const struct kl_raft_history *h = &r->history;
+
+    for (size_t i = h->count; i > 0; i--) {
+        const struct kl_raft_set *set = h->sets[i - 1];
+
+        for (uint32_t v = 0; v < set->count; v++)
+            if (set->voters[v].node_id == r->options.self.node_id &&
+                kl_base_uuid_equal(&set->voters[v].directory_id,
+                                   &r->options.self.directory_id))
+                return 1;
+        if (set->offset < r->high_watermark)
+            return 0;
+    }
+    return 0;
+}
+
 void kl_raft_voters_view(const struct kl_raft_set *set,
                          struct kl_raft_voters *out)
 {
