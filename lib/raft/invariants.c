@@ -60,7 +60,8 @@ static const char *invariants_log(const struct kl_raft *r)
         return "nothing is told as committed that is not";
     if (r->applied > r->commit_told)
         return "nothing is applied that was not told";
-    if (log->start > 0 && log->snapshot.end_offset < log->start)
+    if (log->start > 0 &&
+        (log->snapshot.end_offset < log->start || log->start_epoch < 0))
         return "a log that does not begin at 0 has a snapshot (R10)";
     if (log->snapshot.end_offset > r->high_watermark &&
         r->role != KL_RAFT_LEADER)

@@ -20,6 +20,8 @@ int kl_raft_log_init(struct kl_raft *r,
     log->snapshot = recovered->snapshot;
     if (log->snapshot.end_offset <= 0)
         log->snapshot = (struct kl_raft_snapshot_id){-1, 0};
+    log->start_epoch =
+        log->snapshot.end_offset == log->start ? log->snapshot.epoch : -1;
     kl_batch_epochs_init(&log->epochs);
     for (uint32_t i = 0; rc == 0 && i < epochs->count; i++)
         rc = kl_batch_epochs_append(&log->epochs, r->alloc,
@@ -39,8 +41,9 @@ int32_t kl_raft_log_epoch_before(const struct kl_raft *r, int64_t offset)
 
     if (log->snapshot.end_offset == offset)
         return log->snapshot.epoch;
-    return offset > log->start ? kl_batch_epochs_at(&log->epochs, offset - 1)
-                               : -1;
+    if (offset <= log->start)
+        return offset == log->start ? log->start_epoch : -1;
+    return kl_batch_epochs_at(&log->epochs, offset - 1);
 }
 
 int32_t kl_raft_log_last_epoch(const struct kl_raft *r)
@@ -132,6 +135,7 @@ void kl_raft_log_reset(struct kl_raft *r, struct kl_raft_snapshot_id snapshot)
     kl_batch_epochs_truncate(&log->epochs, 0);
     log_cut(r, snapshot.end_offset);
     log->start = snapshot.end_offset;
+    log->start_epoch = snapshot.epoch;
     log->durable = snapshot.end_offset;
     log->snapshot = snapshot;
     effect = kl_raft_emit(r, KL_RAFT_RESET);
@@ -147,6 +151,7 @@ void kl_raft_log_prune(struct kl_raft *r)
     if (log->snapshot.end_offset <= log->start)
         return;
     log->start = log->snapshot.end_offset;
+    log->start_epoch = log->snapshot.epoch;
     if (log->start < log->leo)
         kl_batch_epochs_trim(&log->epochs, log->start);
     else

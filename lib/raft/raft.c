@@ -199,6 +199,9 @@ static void raft_start_log(struct kl_raft *r)
          kl_batch_epochs_at(&r->log.epochs, id.end_offset - 1) != id.epoch)) {
         kl_raft_log_reset(r, id);
         kl_raft_voters_truncate(r, id.end_offset);
+    } else if (r->log.start > 0 && r->log.start_epoch < 0) {
+        /* The snapshot that ended where the log begins is gone (R10). */
+        kl_raft_log_prune(r);
     }
 }
 

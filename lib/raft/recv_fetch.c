@@ -147,10 +147,8 @@ static int recvfetch_needs_snapshot(const struct kl_raft *r,
     if (log->start == 0)
         return 0;
     return f->fetch_offset == log->start
-               ? f->last_fetched_epoch !=
-                     kl_raft_log_epoch_before(r, log->start)
-               : f->last_fetched_epoch <
-                     kl_raft_log_epoch_before(r, log->start);
+               ? f->last_fetched_epoch != log->start_epoch
+               : f->last_fetched_epoch < log->start_epoch;
 }
 
 /* 1.11.2: where the logs part. 1 and the answer, or 0. */

@@ -114,6 +114,12 @@ static void fetched_failed(struct kl_raft *r, const struct kl_wire_message *m)
         kl_raft_leader_has_left(r, NULL);
         return;
     }
+    /* Another one knows the same leader, so that is asked again. */
+    if (r->is_guessing && m->fetch_response.leader_epoch == r->hard.epoch &&
+        m->fetch_response.leader_id == r->hard.leader_id) {
+        r->is_guessing = 0;
+        r->election_deadline = r->now + r->options.fetch_timeout_ns;
+    }
     /* A follower tries again, an observer goes on asking around. */
     kl_raft_fetch_again(r, r->role == KL_RAFT_FOLLOWER && !r->is_guessing
                                ? r->options.retry_backoff_ns

@@ -295,7 +295,8 @@ int kl_raft_snapshot_id_at(const struct kl_raft *r, int64_t end_offset,
 {
     if (end_offset <= r->log.snapshot.end_offset ||
         end_offset <= r->log.start || end_offset > r->applied ||
-        end_offset > r->log.leo || r->is_installing)
+        end_offset > r->log.leo || r->is_installing ||
+        !kl_raft_voters_before(r, end_offset))
         return KL_EOFFSETRANGE;
     out->end_offset = end_offset;
     out->epoch = kl_raft_log_epoch_before(r, end_offset);

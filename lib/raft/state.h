@@ -148,6 +148,7 @@ struct kl_raft_download
 struct kl_raft_log
 {
     int64_t start;
+    int32_t start_epoch; /* of the record before start; -1 = there is none */
     int64_t leo;
     int64_t durable;
     uint32_t generation; /* of the log: reports on an older one are stale */

@@ -123,10 +123,10 @@ struct recovery
 {
     struct kl_raft_recovered recovered;
     struct kl_batch_epochs epochs;
-    struct kl_raft_voters voters[128];
+    struct kl_raft_voters voters[512];
     struct kl_wire_voter first[WORLD_NODES];
-    struct kl_wire_control controls[128];
-    struct kl_base_buf lists[128];
+    struct kl_wire_control controls[512];
+    struct kl_base_buf lists[512];
 };
 
 static void recover_voters_record(struct world *w, struct recovery *r,
@@ -135,7 +135,7 @@ static void recover_voters_record(struct world *w, struct recovery *r,
     uint32_t i = r->recovered.voters_count;
     const struct world_value *v = &w->values[value];
 
-    ck_assert_uint_lt(i, 128);
+    ck_assert_uint_lt(i, 512);
     kl_base_buf_init(&r->lists[i], &w->memory.alloc);
     ck_assert_int_eq(kl_wire_control_decode(&r->controls[i], v->bytes, v->size,
                                             &r->lists[i], NULL),
