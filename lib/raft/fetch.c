@@ -105,7 +105,6 @@ static int64_t fetch_emit(struct kl_raft *r, const struct kl_wire_voter_key *to,
 void kl_raft_fetch_send(struct kl_raft *r)
 {
     struct kl_wire_voter_key to;
-    struct kl_raft_fetch *f;
 
     if (!fetch_target(r, &to)) {
         r->fetch_deadline = KL_RAFT_NEVER;
@@ -113,11 +112,10 @@ void kl_raft_fetch_send(struct kl_raft *r)
     }
     if (r->fetch_count == KL_RAFT_OUTSTANDING) {
         r->fetch_count--;
-        memmove(r->fetches, r->fetches + 1, r->fetch_count * sizeof *f);
+        memmove(r->fetches, r->fetches + 1,
+                r->fetch_count * sizeof r->fetches[0]);
     }
-    f = &r->fetches[r->fetch_count++];
-    f->id = fetch_emit(r, &to, r->options.fetch_wait_ns);
-    f->offset = r->log.leo;
+    r->fetches[r->fetch_count++] = fetch_emit(r, &to, r->options.fetch_wait_ns);
     r->fetch_deadline = r->now + r->options.request_timeout_ns;
 }
 

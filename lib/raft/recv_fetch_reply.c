@@ -126,18 +126,21 @@ static void fetched_failed(struct kl_raft *r, const struct kl_wire_message *m)
                                : r->options.request_timeout_ns / 4);
 }
 
-/* Takes a fetch out of those under way. */
+/* Takes a fetch out of those under way, and those before it: the leader has
+ * given them up for it. */
 static int fetched_match(struct kl_raft *r, int64_t id)
 {
-    for (uint32_t i = 0; i < r->fetch_count; i++) {
-        if (r->fetches[i].id != id)
-            continue;
-        r->fetch_count--;
-        for (; i < r->fetch_count; i++)
-            r->fetches[i] = r->fetches[i + 1];
-        return 1;
-    }
-    return 0;
+    uint32_t left = 0;
+    uint32_t at = 0;
+
+    while (at < r->fetch_count && r->fetches[at] != id)
+        at++;
+    if (at == r->fetch_count)
+        return 0;
+    while (++at < r->fetch_count)
+        r->fetches[left++] = r->fetches[at];
+    r->fetch_count = left;
+    return 1;
 }
 
 static void fetched_from_leader(struct kl_raft *r,

@@ -127,13 +127,6 @@ struct kl_raft_hand_over
 
 /* ---- follower ---------------------------------------------------------- */
 
-/* A fetch under way. */
-struct kl_raft_fetch
-{
-    int64_t id;
-    int64_t offset;
-};
-
 /* The download of a snapshot. */
 struct kl_raft_download
 {
@@ -212,7 +205,7 @@ struct kl_raft
     int has_fetched; /* from the leader of this epoch */
     int leader_left; /* it said that it ends its epoch */
     int is_guessing; /* it is silent, and others are asked about it */
-    struct kl_raft_fetch fetches[KL_RAFT_OUTSTANDING];
+    int64_t fetches[KL_RAFT_OUTSTANDING]; /* those under way, oldest first */
     uint32_t fetch_count;
     int64_t fetch_deadline; /* of the newest fetch, or of the next one */
     uint32_t probe_next;    /* whom an observer asks next */

@@ -684,8 +684,7 @@ static void do_other(struct world *w, struct world_node *n,
         break;
     case KL_RAFT_ROLE:
         n->is_leading = 0;
-        if (effect->role.role == KL_RAFT_LEADER)
-            oracle_leader(w, n);
+        oracle_role(w, n, effect->role.role, effect->role.epoch);
         break;
     case KL_RAFT_LEAD:
         n->is_leading = 1;
@@ -708,8 +707,9 @@ static void do_other(struct world *w, struct world_node *n,
     case KL_RAFT_SNAPSHOT_INSTALL:
         item = item_of(n, WORLD_SNAPSHOT_INSTALLED);
         item.snapshot = effect->snapshot_install.snapshot;
-        world_later(w,
-                    1 + (int64_t)world_random(w, (uint64_t)w->options.sync_max),
+        /* Sometimes much happens meanwhile. */
+        item.offset = world_random(w, 4) ? w->options.sync_max : 5 * SECOND;
+        world_later(w, 1 + (int64_t)world_random(w, (uint64_t)item.offset),
                     &item);
         break;
     default:

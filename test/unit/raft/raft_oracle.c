@@ -132,7 +132,7 @@ static void check_log_against_commit(struct world *w, struct world_node *n,
 
 /* ---- R2, R4: leaders ---------------------------------------------------- */
 
-void oracle_leader(struct world *w, struct world_node *n)
+static void oracle_leader(struct world *w, struct world_node *n)
 {
     struct kl_raft_view v = world_view(w, n->index);
 
@@ -141,10 +141,25 @@ void oracle_leader(struct world *w, struct world_node *n)
         refuse(w, n, "R2: node %d leads epoch %d too", w->leaders[v.epoch],
                v.epoch);
     w->leaders[v.epoch] = n->index + 1;
+    /* Who leads has voted for itself, and cannot forget it (B15). */
+    if (n->disk.quorum.epoch != v.epoch ||
+        n->disk.quorum.voted.node_id != n->id)
+        refuse(w, n, "leads epoch %d before its vote is durable", v.epoch);
     if (n->log.end < w->commit)
         refuse(w, n, "R4: the leader of %d has %lld, committed is %lld",
                v.epoch, (long long)n->log.end, (long long)w->commit);
     check_log_against_commit(w, n, 0, w->commit);
+}
+
+void oracle_role(struct world *w, struct world_node *n, enum kl_raft_role role,
+                 int32_t epoch)
+{
+    /* Asking whether one would win raises no epoch (KIP-996). */
+    if (role == KL_RAFT_PROSPECTIVE && epoch != n->role_epoch)
+        refuse(w, n, "prospective in epoch %d after %d", epoch, n->role_epoch);
+    n->role_epoch = epoch;
+    if (role == KL_RAFT_LEADER)
+        oracle_leader(w, n);
 }
 
 /* ---- the state machine -------------------------------------------------- */

@@ -12,6 +12,7 @@
 #include "base/rng.h"
 #include "fail_alloc.h"
 #include "raft/raft.h"
+#include "raft_units.h"
 
 #include <stdint.h>
 
@@ -25,9 +26,6 @@ enum {
     WORLD_ITEMS = 8192,
     WORLD_CALLS = 4096
 };
-
-#define MS INT64_C(1000000)
-#define SECOND (1000 * MS)
 
 /* ---- disks ------------------------------------------------------------- */
 
@@ -125,6 +123,7 @@ struct world_node
     /* For the oracle. */
     int32_t epoch_sent;
     int64_t high_watermark;
+    int32_t role_epoch; /* of its newest role */
 };
 
 /* ---- the world --------------------------------------------------------- */
@@ -299,7 +298,8 @@ void oracle_append(struct world *w, struct world_node *n,
                    const struct world_batch *b);
 void oracle_apply(struct world *w, struct world_node *n,
                   const struct world_batch *b);
-void oracle_leader(struct world *w, struct world_node *n);
+void oracle_role(struct world *w, struct world_node *n, enum kl_raft_role role,
+                 int32_t epoch);
 void oracle_commit(struct world *w, struct world_node *n, int64_t end);
 void oracle_send(struct world *w, struct world_node *n,
                  const struct kl_wire_message *m);

@@ -34,7 +34,7 @@ static void draw(struct world *w, struct habits *h)
     h->heal = 10 + some(w, 60);
     h->pause = some(w, 20);
     h->propose = 200;
-    h->barrier = some(w, 60);
+    h->barrier = some(w, 200);
     h->snapshot = some(w, 40);
     h->change = some(w, 40);
     h->hand_over = some(w, 10);
@@ -47,7 +47,8 @@ static struct world *make(uint64_t seed)
     struct kl_base_rng rng;
     struct world_options o = {.seed = seed};
     static const int loss[] = {0, 0, 10, 50, 200};
-    static const int64_t times[] = {2 * MS, 10 * MS, 50 * MS, 300 * MS};
+    static const int64_t times[] = {2 * MS, 10 * MS, 50 * MS, 300 * MS,
+                                    1500 * MS};
 
     kl_base_rng_seed(&rng, seed);
     o.nodes = 1 + (int)kl_base_rng_below(&rng, 6);
@@ -57,7 +58,7 @@ static struct world *make(uint64_t seed)
     o.loss = loss[kl_base_rng_below(&rng, 5)];
     o.duplication = loss[kl_base_rng_below(&rng, 5)];
     o.delay_max = times[kl_base_rng_below(&rng, 3)];
-    o.sync_max = times[kl_base_rng_below(&rng, 4)];
+    o.sync_max = times[kl_base_rng_below(&rng, 5)];
     o.apply_max = times[kl_base_rng_below(&rng, 3)];
     o.links_tell = (int)kl_base_rng_below(&rng, 2);
     return world_new(&o);
@@ -97,8 +98,9 @@ static void ask(struct world *w, const struct habits *h, int node)
         return;
     if (world_random(w, 1000) < h->propose)
         world_propose(w, at, 1 + (int)world_random(w, 4));
+    /* Reads are asked of those who may have been deposed, too. */
     if (world_random(w, 1000) < h->barrier)
-        world_barrier(w, at);
+        world_barrier(w, is_able(&w->nodes[node]) ? node : at);
     if (world_random(w, 1000) < h->hand_over)
         world_hand_over(w, at, (int)world_random(w, 2) ? -1 : node);
     if (world_random(w, 1000) < h->resign)
