@@ -73,6 +73,8 @@ void kl_raft_become_prospective(struct kl_raft *r)
 
 void kl_raft_become_candidate(struct kl_raft *r)
 {
+    int64_t timeout;
+
     KL_ASSERT(r->role == KL_RAFT_PROSPECTIVE);
     KL_ASSERT(kl_raft_may_campaign(r));
     become_leave(r, r->role);
@@ -80,7 +82,9 @@ void kl_raft_become_candidate(struct kl_raft *r)
     r->own_vote_id = r->persist_id;
     r->counters.elections++;
     become_set(r, KL_RAFT_CANDIDATE);
-    r->election_deadline = r->now + kl_raft_election_timeout(r);
+    /* The only voter waits for its own disk alone. */
+    timeout = kl_raft_election_timeout(r);
+    r->election_deadline = timeout ? r->now + timeout : KL_RAFT_NEVER;
     kl_raft_election_ask(r);
 }
 

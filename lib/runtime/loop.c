@@ -59,6 +59,7 @@ int kl_runtime_turn(struct kl_runtime_node *n)
     kl_store_turn(n->store, n->now_ns, n->clock->wall_ms(n->clock->user));
     moved |= kl_runtime_events_run(n);
     moved |= kl_runtime_metadata_step(n);
+    moved |= kl_runtime_quorum_step(n);
     moved |= kl_runtime_finish_run(n);
     moved |= kl_runtime_callbacks_run(n);
     if (atomic_load_explicit(&n->stop_wanted, memory_order_relaxed))

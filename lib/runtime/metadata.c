@@ -1,8 +1,8 @@
 /*
  * The metadata log: topics and their configuration are records in it, and the
- * controller's image is what they add up to. A command becomes one batch; the
- * next command is looked at when that batch is durable and applied, so that it
- * sees the effect.
+ * controller's image is what they add up to. A command becomes one batch, which
+ * the quorum appends; the next command is looked at when that batch is
+ * committed and applied, so that it sees the effect.
  */
 #include "runtime/state.h"
 
@@ -10,25 +10,16 @@
 
 /* Bytes of a segment of the metadata log. */
 #define METADATA_SEGMENT_BYTES (UINT64_C(4) << 20)
-/* The leader of a metadata log without peers has one epoch for ever. */
-#define METADATA_EPOCH 0
 /* After a failure that may pass, as of memory. */
 #define METADATA_RETRY_NS INT64_C(20000000)
-
-static int64_t metadata_durable(const struct kl_runtime_node *n)
-{
-    struct kl_store_view view;
-
-    kl_store_log_view(n->metadata.log, &view);
-    return view.durable_leo;
-}
 
 int kl_runtime_metadata_is_idle(const struct kl_runtime_node *n)
 {
     const struct kl_runtime_metadata *m = &n->metadata;
 
     return !m->frame && m->end_offset < 0 && !m->command &&
-           kl_base_list_is_empty(&m->commands);
+           kl_base_list_is_empty(&m->commands) && m->applied >= m->commit &&
+           kl_runtime_quorum_is_idle(n);
 }
 
 /* The batch under way is over, one way or the other. */
@@ -39,6 +30,7 @@ static void metadata_finish(struct kl_runtime_node *n, int code)
 
     kl_base_chunk_unref(m->frame);
     m->frame = NULL;
+    m->is_proposed = 0;
     m->end_offset = -1;
     m->command = NULL;
     kl_controller_records_clear(&m->records);
@@ -75,47 +67,6 @@ static int metadata_build(struct kl_runtime_node *n,
     return r;
 }
 
-/* Hands the frame to the store. KL_EAGAIN = later. */
-static int metadata_append(struct kl_runtime_node *n)
-{
-    struct kl_runtime_metadata *m = &n->metadata;
-    struct kl_store_view view;
-    int r;
-
-    kl_store_log_view(m->log, &view);
-    kl_batch_frame_stamp(m->frame->data, kl_store_log_seed(m->log), view.leo,
-                         METADATA_EPOCH);
-    r = kl_store_append(m->log, m->frame);
-    if (r)
-        return r;
-    m->frame = NULL; /* the store's */
-    m->end_offset = view.leo + (int64_t)m->records.count;
-    m->applied = 0;
-    kl_base_stat_add(&n->stats.metadata_batches, 1);
-    return 0;
-}
-
-/* What is durable must be applied, however often it takes. */
-static int metadata_apply(struct kl_runtime_node *n)
-{
-    struct kl_runtime_metadata *m = &n->metadata;
-    const uint8_t *data;
-    size_t size;
-    size_t pos = m->applied;
-    int r;
-
-    while (kl_controller_records_next(&m->records, &pos, &data, &size)) {
-        r = kl_controller_apply(m->controller, data, size, NULL);
-        if (r) {
-            /* The records are the controller's own: they fit the image. */
-            KL_ASSERT(r == KL_ENOMEM);
-            return r;
-        }
-        m->applied = pos;
-    }
-    return kl_runtime_logs_apply_delta(n);
-}
-
 static void metadata_retry_fire(struct kl_runtime_node *n,
                                 struct kl_runtime_timer *t)
 {
@@ -124,12 +75,35 @@ static void metadata_retry_fire(struct kl_runtime_node *n,
     (void)t;
 }
 
-static void metadata_retry_later(struct kl_runtime_node *n)
+void kl_runtime_metadata_retry(struct kl_runtime_node *n)
 {
     n->metadata.retry.fire = metadata_retry_fire;
     if (kl_base_list_is_empty(&n->metadata.retry.link))
         kl_runtime_timer_set(n, &n->metadata.retry,
                              n->now_ns + METADATA_RETRY_NS);
+}
+
+void kl_runtime_metadata_complete(struct kl_runtime_node *n, uint64_t token,
+                                  int code)
+{
+    struct kl_runtime_metadata *m = &n->metadata;
+
+    if (token != m->token || !m->is_proposed || code == 0)
+        return; /* committed: it is finished when it is applied */
+    if (code == KL_EAGAIN && m->frame) {
+        m->is_proposed = 0;
+        kl_runtime_metadata_retry(n);
+        return;
+    }
+    metadata_finish(n, code);
+}
+
+void kl_runtime_metadata_applied(struct kl_runtime_node *n, int code)
+{
+    struct kl_runtime_metadata *m = &n->metadata;
+
+    if (m->end_offset >= 0 && m->applied >= m->end_offset)
+        metadata_finish(n, code);
 }
 
 /* The next command becomes a frame. */
@@ -157,47 +131,14 @@ static int metadata_begin(struct kl_runtime_node *n)
     return 1;
 }
 
-/* The frame, or the batch behind it, on its way. 1 where it moved. */
-static int metadata_advance(struct kl_runtime_node *n)
-{
-    struct kl_runtime_metadata *m = &n->metadata;
-    int r;
-
-    if (m->frame) {
-        r = metadata_append(n);
-        if (r == KL_EAGAIN)
-            return 0;
-        if (r)
-            metadata_finish(n, r);
-        return 1;
-    }
-    if (metadata_durable(n) < m->end_offset) {
-        if (!n->store_failed)
-            return 0;
-        metadata_finish(n, KL_EUNKNOWN);
-        return 1;
-    }
-    r = metadata_apply(n);
-    if (r && r != KL_EFAILED) {
-        metadata_retry_later(n);
-        return 0;
-    }
-    /* It is in the log, but a failed store did not follow. */
-    metadata_finish(n, r ? KL_EUNKNOWN : 0);
-    return 1;
-}
-
 int kl_runtime_metadata_step(struct kl_runtime_node *n)
 {
-    const struct kl_runtime_metadata *m = &n->metadata;
-    int moved = 0;
-    int more;
+    struct kl_runtime_metadata *m = &n->metadata;
+    int moved = kl_runtime_apply_step(n);
 
-    do {
-        more = m->frame || m->end_offset >= 0 ? metadata_advance(n)
-                                              : metadata_begin(n);
-        moved |= more;
-    } while (more);
+    while (!m->frame && m->end_offset < 0 &&
+           (m->is_leading || n->store_failed) && metadata_begin(n))
+        moved = 1;
     return moved;
 }
 
@@ -253,22 +194,67 @@ static int metadata_open_log(struct kl_runtime_node *n,
     return 0;
 }
 
+uint64_t kl_runtime_seed(const struct kl_runtime_node *n)
+{
+    struct kl_base_uuid directory = kl_store_identity(n->store)->directory_id;
+
+    return kl_base_hash(directory.bytes, sizeof directory.bytes,
+                        (uint64_t)kl_runtime_now_ns(n) ^
+                            (uint64_t)kl_runtime_wall_ms(n) << 20);
+}
+
 static int metadata_open_controller(struct kl_runtime_node *n)
 {
     struct kl_controller_options options = {0};
     uint32_t frame_max = kl_store_frame_max(n->store);
-    struct kl_base_uuid directory = kl_store_identity(n->store)->directory_id;
 
     options.broker_id = n->id;
-    /* New with every process and never the same twice in one folder. */
-    options.seed = kl_base_hash(directory.bytes, sizeof directory.bytes,
-                                (uint64_t)kl_runtime_now_ns(n) ^
-                                    (uint64_t)kl_runtime_wall_ms(n) << 20);
+    options.seed = kl_runtime_seed(n);
     options.batch_bytes_max = frame_max - KL_BATCH_OVERHEAD;
     if (options.batch_bytes_max > KL_CONTROLLER_BATCH_BYTES)
         options.batch_bytes_max = KL_CONTROLLER_BATCH_BYTES;
     options.check = kl_runtime_topic_config_check;
     return kl_controller_new(&n->metadata.controller, &n->alloc, &options);
+}
+
+/* One turn of what runs before the node is open. */
+static int metadata_turn(struct kl_runtime_node *n, struct kl_base_error *error)
+{
+    struct kl_runtime_metadata *m = &n->metadata;
+    int moved = kl_runtime_quorum_step(n);
+
+    moved |= kl_runtime_metadata_step(n);
+    if (kl_store_failure(n->store, error))
+        return kl_store_failure(n->store, NULL);
+    if (m->code) {
+        *error = m->error;
+        return m->code;
+    }
+    /* An open does not wait for memory. */
+    if (n->quorum.is_starved || !kl_base_list_is_empty(&m->retry.link))
+        return KL_ENOMEM;
+    if (!moved) {
+        kl_runtime_metadata_pump(n);
+        (void)kl_runtime_events_run(n);
+    }
+    return 0;
+}
+
+/* The only voter leads, and all that is committed is applied. */
+static int metadata_lead(struct kl_runtime_node *n, struct kl_base_error *error)
+{
+    const struct kl_runtime_metadata *m = &n->metadata;
+    struct kl_raft_view view;
+    int r = 0;
+
+    while (!r && !(m->is_leading && m->applied == m->commit)) {
+        r = metadata_turn(n, error);
+        kl_raft_view(n->quorum.raft, &view);
+        if (!r && view.fault)
+            r = kl_base_error_set(error, view.fault, "the quorum: %s",
+                                  kl_base_error_lookup(view.fault)->text);
+    }
+    return r;
 }
 
 /* The first records of a new folder, durable before it is called open. */
@@ -281,18 +267,10 @@ static int metadata_bootstrap(struct kl_runtime_node *n,
     if (r || !m->records.count)
         return r;
     r = metadata_build(n, &m->records, &m->frame);
+    while (!r && !kl_runtime_metadata_is_idle(n))
+        r = metadata_turn(n, error);
     if (r)
         return r;
-    while (!kl_runtime_metadata_is_idle(n)) {
-        struct kl_store_event e;
-
-        if (kl_store_failure(n->store, error))
-            return kl_store_failure(n->store, NULL);
-        (void)kl_runtime_metadata_step(n);
-        kl_runtime_metadata_pump(n);
-        while (kl_store_next_event(n->store, &e))
-            continue;
-    }
     /* What the batch could not be written for is gone by now. */
     if (!kl_controller_feature_level(m->controller))
         return kl_base_error_set(error, KL_EDISKFULL,
@@ -306,15 +284,20 @@ int kl_runtime_metadata_open(struct kl_runtime_node *n,
 {
     int r = metadata_open_log(n, error);
 
+    n->metadata.token = 0;
+    n->metadata.is_leading = n->metadata.is_open = n->metadata.code = 0;
     kl_controller_records_init(&n->metadata.records, &n->alloc);
     if (!r)
         r = metadata_open_controller(n);
     if (!r)
-        r = kl_runtime_metadata_replay(n, error);
+        r = kl_runtime_quorum_open(n, error);
+    if (!r)
+        r = metadata_lead(n, error);
     if (!r)
         r = metadata_bootstrap(n, error);
     if (!r)
         r = kl_runtime_logs_agree(n, error);
+    n->metadata.is_open = r == 0;
     return r;
 }
 
@@ -327,6 +310,12 @@ void kl_runtime_metadata_close(struct kl_runtime_node *n)
     m->frame = NULL;
     m->end_offset = -1;
     kl_runtime_timer_cancel(n, &m->retry);
+    kl_runtime_quorum_close(n);
+    kl_store_read_release(&m->read);
+    m->applied = m->commit = 0;
+    m->slice = m->at = 0;
+    m->records_done = 0;
+    kl_base_error_clear(&m->error);
     if (m->controller) {
         kl_controller_records_deinit(&m->records);
         kl_controller_free(m->controller);

@@ -133,7 +133,10 @@ static void partition_event(struct kl_runtime_node *n,
         partition_durable(n, e->log);
         break;
     case KL_STORE_EVENT_READ:
-        kl_runtime_fetch_event(n, e->read);
+        if (e->read == &n->metadata.read)
+            kl_runtime_metadata_read_done(n);
+        else
+            kl_runtime_fetch_event(n, e->read);
         break;
     case KL_STORE_EVENT_LOOKUP:
         kl_runtime_lookup_event(n, e->lookup);
@@ -150,8 +153,8 @@ static void partition_event(struct kl_runtime_node *n,
             kl_runtime_fetch_wake(n, kl_runtime_partition_of(e->log));
         break;
     case KL_STORE_EVENT_DAMAGED:
-        break; /* readers find it; the store counts it */
-    case KL_STORE_EVENT_QUORUM:
+        break;                  /* readers find it; the store counts it */
+    case KL_STORE_EVENT_QUORUM: /* the quorum looks by itself */
     case KL_STORE_EVENT_SNAPSHOT:
     case KL_STORE_EVENT_SNAPSHOT_READ:
         break; /* nobody has asked for one */

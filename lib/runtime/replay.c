@@ -1,35 +1,43 @@
 /*
- * Reading the metadata log from its start into the controller's image.
+ * Reading the whole metadata log once, before anything of it is applied: the
+ * quorum must know which sets of voters it names, committed or not.
  */
 #include "runtime/state.h"
 
 #define REPLAY_READ_BYTES (1024 * 1024)
 
-static int replay_frame(struct kl_runtime_node *n, const uint8_t *frame,
-                        const struct kl_batch_info *info,
+struct replay
+{
+    kl_runtime_metadata_fn fn;
+    void *user;
+};
+
+static int replay_frame(struct kl_runtime_node *n, const struct replay *replay,
+                        const uint8_t *frame, const struct kl_batch_info *info,
                         struct kl_base_error *error)
 {
     struct kl_batch_record record;
     struct kl_batch_iter it;
-    int r = kl_batch_iter_init(&it, &n->alloc, frame, info->frame_size,
-                               KL_BATCH_SIZE_MAX);
+    int r;
 
+    if (!(info->attributes & KL_BATCH_ATTR_CONTROL))
+        return 0;
+    r = kl_batch_iter_init(&it, &n->alloc, frame, info->frame_size,
+                           KL_BATCH_SIZE_MAX);
     if (r)
         return kl_base_error_set(error, r, "metadata log: batch at %lld: %s",
                                  (long long)info->base_offset,
                                  kl_base_error_lookup(r)->text);
     while (!(r = kl_batch_iter_next(&it, &record))) {
-        r = kl_controller_apply(n->metadata.controller, record.value,
-                                record.value_size, error);
+        r = replay->fn(n, &record, replay->user, error);
         if (r)
             break;
     }
     kl_batch_iter_deinit(&it);
-    kl_controller_delta_clear(n->metadata.controller);
     return r == KL_EEND ? 0 : r;
 }
 
-static int replay_slice(struct kl_runtime_node *n,
+static int replay_slice(struct kl_runtime_node *n, const struct replay *replay,
                         const struct kl_store_slice *slice,
                         struct kl_base_error *error)
 {
@@ -44,7 +52,7 @@ static int replay_slice(struct kl_runtime_node *n,
         if (r || info.frame_size > slice->size - pos)
             return kl_base_error_set(error, KL_ECORRUPT,
                                      "metadata log: malformed batch");
-        r = replay_frame(n, slice->data + pos, &info, error);
+        r = replay_frame(n, replay, slice->data + pos, &info, error);
         if (r)
             return r;
         pos += info.frame_size;
@@ -68,8 +76,8 @@ static int replay_read(struct kl_runtime_node *n, struct kl_store_read *read)
     }
 }
 
-static int replay_run(struct kl_runtime_node *n, struct kl_store_read *read,
-                      struct kl_base_error *error)
+static int replay_run(struct kl_runtime_node *n, const struct replay *replay,
+                      struct kl_store_read *read, struct kl_base_error *error)
 {
     int r = replay_read(n, read);
 
@@ -82,15 +90,17 @@ static int replay_run(struct kl_runtime_node *n, struct kl_store_read *read,
                               "metadata log: nothing at offset %lld",
                               (long long)read->offset);
     for (uint32_t i = 0; !r && i < read->slice_count; i++)
-        r = replay_slice(n, &read->slices[i], error);
+        r = replay_slice(n, replay, &read->slices[i], error);
     read->offset = read->next_offset;
     kl_store_read_release(read);
     return r;
 }
 
-int kl_runtime_metadata_replay(struct kl_runtime_node *n,
-                               struct kl_base_error *error)
+int kl_runtime_metadata_scan(struct kl_runtime_node *n,
+                             kl_runtime_metadata_fn fn, void *user,
+                             struct kl_base_error *error)
 {
+    const struct replay replay = {fn, user};
     struct kl_store_read read = {0};
     struct kl_store_view view;
     int r = 0;
@@ -107,6 +117,6 @@ int kl_runtime_metadata_replay(struct kl_runtime_node *n,
     read.bytes_max = REPLAY_READ_BYTES;
     kl_base_list_init(&read.link);
     while (!r && read.offset < read.end)
-        r = replay_run(n, &read, error);
+        r = replay_run(n, &replay, &read, error);
     return r;
 }

@@ -19,6 +19,7 @@
 #include "controller/controller.h"
 #include "os/fork.h"
 #include "os/thread.h"
+#include "raft/raft.h"
 #include "runtime/runtime.h"
 
 #include <kraftlog/client.h>
@@ -70,7 +71,8 @@ struct kl_runtime_stats
 
 struct kl_runtime_command;
 
-/* One batch at a time is on its way into the metadata log. */
+/* One batch at a time is on its way into the metadata log; what is committed
+ * is read back and applied, whoever has proposed it. */
 struct kl_runtime_metadata
 {
     struct kl_controller *controller;
@@ -78,10 +80,41 @@ struct kl_runtime_metadata
     struct kl_controller_records records; /* of the batch under way */
     struct kl_runtime_command *command;   /* that wants them, or NULL */
     struct kl_base_chunk *frame;          /* not taken by the store yet */
-    int64_t end_offset;                   /* taken: its end; -1 = none */
-    size_t applied;                       /* position in records */
-    struct kl_base_list commands;         /* waiting */
-    struct kl_runtime_timer retry;        /* after KL_ENOMEM and the like */
+    uint64_t token;                       /* of its proposal */
+    int is_proposed;
+    int64_t end_offset;           /* taken: its end; -1 = none */
+    struct kl_base_list commands; /* waiting */
+    int is_leading;               /* commands may become batches */
+    int is_open;                  /* logs follow the image */
+
+    int64_t commit;  /* may be applied up to here */
+    int64_t applied; /* is */
+    int code;        /* why it goes no further */
+    struct kl_base_error error;
+    struct kl_store_read read; /* of what is to be applied */
+    int is_reading;
+    uint32_t slice; /* where the next frame is */
+    uint32_t at;
+    size_t records_done;           /* of that frame */
+    struct kl_runtime_timer retry; /* after KL_ENOMEM and the like */
+};
+
+/* raft, and what it waits for. */
+struct kl_runtime_quorum
+{
+    struct kl_raft *raft;
+    struct kl_raft_effects effects;
+    size_t done; /* of the effects */
+    struct kl_raft_event event;
+    int is_given; /* there was no memory for the event: it is told again */
+    int is_failed;
+    int is_starved;  /* the last step found no memory */
+    uint64_t put_id; /* of the state put last, and its generation */
+    uint64_t put_generation;
+    uint64_t persisted_id; /* told */
+    int64_t applied_told;
+    struct kl_base_buf control; /* bytes of a control record */
+    struct kl_runtime_timer timer;
 };
 
 /* One replica that this node hosts: the user pointer of its log. */
@@ -154,6 +187,7 @@ struct kl_runtime_node
     struct kl_os_lanes *lanes;
     struct kl_store *store; /* set and cleared under mutex */
     struct kl_runtime_metadata metadata;
+    struct kl_runtime_quorum quorum;
     struct kl_base_list stalled; /* partitions that wait for room */
     size_t produce_count;        /* not finished */
     size_t read_count;           /* fetches and look-ups in the store */
@@ -305,16 +339,46 @@ int kl_runtime_finish_run(struct kl_runtime_node *n);
 int kl_runtime_metadata_open(struct kl_runtime_node *n,
                              struct kl_base_error *error);
 void kl_runtime_metadata_close(struct kl_runtime_node *n);
-/* Applies every record of the metadata log to the image; blocks. */
-int kl_runtime_metadata_replay(struct kl_runtime_node *n,
-                               struct kl_base_error *error);
+/* Calls fn for every control record of the metadata log; blocks. */
+typedef int (*kl_runtime_metadata_fn)(struct kl_runtime_node *n,
+                                      const struct kl_batch_record *record,
+                                      void *user, struct kl_base_error *error);
+int kl_runtime_metadata_scan(struct kl_runtime_node *n,
+                             kl_runtime_metadata_fn fn, void *user,
+                             struct kl_base_error *error);
 /* Waits for something from the store while the node is not open yet. */
 void kl_runtime_metadata_pump(struct kl_runtime_node *n);
-/* Begins, appends and applies batches. 1 where something moved. */
+/* A number that no other start of this folder has had. */
+uint64_t kl_runtime_seed(const struct kl_runtime_node *n);
+/* Begins and applies batches. 1 where something moved. */
 int kl_runtime_metadata_step(struct kl_runtime_node *n);
 int kl_runtime_metadata_is_idle(const struct kl_runtime_node *n);
+/* Its read is finished. */
+void kl_runtime_metadata_read_done(struct kl_runtime_node *n);
+/* A frame of it is applied: it may be the one under way. */
+void kl_runtime_metadata_applied(struct kl_runtime_node *n, int code);
+/* Tries again, a little later. */
+void kl_runtime_metadata_retry(struct kl_runtime_node *n);
+/* Applies what is committed. 1 where something was. */
+int kl_runtime_apply_step(struct kl_runtime_node *n);
+/* The proposal with this token is committed, or why it is not. */
+void kl_runtime_metadata_complete(struct kl_runtime_node *n, uint64_t token,
+                                  int code);
 /* Finishes the command under way and those that wait: the node closes. */
 void kl_runtime_metadata_abort(struct kl_runtime_node *n);
+
+/* ---- quorum.c, quorum_effects.c ------------------------------------------ */
+
+/* Makes raft from what the store has; blocks. */
+int kl_runtime_quorum_open(struct kl_runtime_node *n,
+                           struct kl_base_error *error);
+void kl_runtime_quorum_close(struct kl_runtime_node *n);
+/* Tells raft what there is to tell, and does what it wants. 1 where something
+ * moved. */
+int kl_runtime_quorum_step(struct kl_runtime_node *n);
+int kl_runtime_quorum_is_idle(const struct kl_runtime_node *n);
+/* Goes on with the effects: 0, or KL_ENOMEM where some are left. */
+int kl_runtime_quorum_carry_out(struct kl_runtime_node *n);
 
 /* Judges a pair of a topic's configuration for the controller. */
 int kl_runtime_topic_config_check(const char *key, const char *value,

@@ -14,55 +14,58 @@ Suite *suite_process_damage(void);
 
 enum { FAILED = 1 };
 
-/* The largest file of a pattern in the folder; its bytes are the caller's. */
-static uint8_t *load(const char *pattern, char *path, size_t *size_out)
+static uint8_t *load(const char *path, size_t *size_out)
 {
-    char text[512];
-    glob_t found;
-    uint8_t *data = NULL;
+    FILE *file = fopen(path, "rb");
+    uint8_t *data;
 
-    snprintf(text, sizeof text, "%s/%s", cli_dir(), pattern);
-    ck_assert_int_eq(glob(text, 0, NULL, &found), 0);
-    *size_out = 0;
-    for (size_t i = 0; i < found.gl_pathc; i++) {
-        FILE *file = fopen(found.gl_pathv[i], "rb");
-        size_t size;
-
-        ck_assert_ptr_nonnull(file);
-        fseek(file, 0, SEEK_END);
-        size = (size_t)ftell(file);
-        rewind(file);
-        if (size > *size_out) {
-            free(data);
-            data = malloc(size);
-            ck_assert_ptr_nonnull(data);
-            ck_assert_uint_eq(fread(data, 1, size, file), size);
-            *size_out = size;
-            snprintf(path, 512, "%s", found.gl_pathv[i]);
-        }
-        fclose(file);
-    }
-    globfree(&found);
+    ck_assert_ptr_nonnull(file);
+    fseek(file, 0, SEEK_END);
+    *size_out = (size_t)ftell(file);
+    rewind(file);
+    data = malloc(*size_out + 1);
+    ck_assert_ptr_nonnull(data);
+    ck_assert_uint_eq(fread(data, 1, *size_out, file), *size_out);
+    fclose(file);
     return data;
 }
 
-/* Flips a bit in the first place where the text is in such a file. */
-static void spoil(const char *pattern, const char *text)
+/* Flips a bit in the first place of a file where the text is. */
+static int spoil_file(const char *path, const char *text)
 {
-    char path[512];
-    size_t size, at = 0;
-    uint8_t *data = load(pattern, path, &size);
-    FILE *file = fopen(path, "r+b");
+    size_t size, at = 0, length = strlen(text);
+    uint8_t *data = load(path, &size);
+    FILE *file;
 
-    ck_assert_ptr_nonnull(file);
-    while (at + strlen(text) <= size && memcmp(data + at, text, strlen(text)))
+    while (at + length <= size && memcmp(data + at, text, length) != 0)
         at++;
-    ck_assert_uint_le(at + strlen(text), size);
+    if (at + length > size) {
+        free(data);
+        return 0;
+    }
     data[at] ^= 1;
+    file = fopen(path, "r+b");
+    ck_assert_ptr_nonnull(file);
     fseek(file, (long)at, SEEK_SET);
     ck_assert_uint_eq(fwrite(data + at, 1, 1, file), 1);
     ck_assert_int_eq(fclose(file), 0);
     free(data);
+    return 1;
+}
+
+/* The same in the one file of a pattern that has it. */
+static void spoil(const char *pattern, const char *text)
+{
+    char path[512];
+    glob_t found;
+    int count = 0;
+
+    snprintf(path, sizeof path, "%s/%s", cli_dir(), pattern);
+    ck_assert_int_eq(glob(path, 0, NULL, &found), 0);
+    for (size_t i = 0; i < found.gl_pathc; i++)
+        count += spoil_file(found.gl_pathv[i], text);
+    globfree(&found);
+    ck_assert_int_eq(count, 1);
 }
 
 /* Three batches in one segment, the second with damaged records. */
