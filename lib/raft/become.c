@@ -83,7 +83,7 @@ void kl_raft_become_candidate(struct kl_raft *r)
     r->counters.elections++;
     become_set(r, KL_RAFT_CANDIDATE);
     /* The only voter waits for its own disk alone. */
-    timeout = kl_raft_election_timeout(r);
+    timeout = kl_raft_election_delay(r);
     r->election_deadline = timeout ? r->now + timeout : KL_RAFT_NEVER;
     kl_raft_election_ask(r);
 }
