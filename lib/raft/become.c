@@ -53,6 +53,7 @@ void kl_raft_become_follower(struct kl_raft *r, int32_t epoch,
     become_leave(r, old);
     r->has_fetched = 0;
     r->leader_left = 0;
+    r->is_heir = 0;
     r->is_guessing = 0;
     r->election_failures = 0;
     become_set(r, KL_RAFT_FOLLOWER);
@@ -71,11 +72,13 @@ void kl_raft_become_prospective(struct kl_raft *r)
     kl_raft_election_ask(r);
 }
 
+/* An heir need not ask: there is no leader that it could disturb. */
 void kl_raft_become_candidate(struct kl_raft *r)
 {
     int64_t timeout;
 
-    KL_ASSERT(r->role == KL_RAFT_PROSPECTIVE);
+    KL_ASSERT(r->role == KL_RAFT_PROSPECTIVE ||
+              (r->role == KL_RAFT_FOLLOWER && r->is_heir));
     KL_ASSERT(kl_raft_may_campaign(r));
     become_leave(r, r->role);
     kl_raft_hard_set(r, r->hard.epoch + 1, -1, &r->options.self);

@@ -144,9 +144,15 @@ void kl_raft_election_ask(struct kl_raft *r)
 static void election_expire(struct kl_raft *r)
 {
     switch (r->role) {
+    case KL_RAFT_FOLLOWER:
+        if (r->is_heir) {
+            kl_raft_become_candidate(r);
+            break;
+        }
+        kl_raft_become_prospective(r);
+        break;
     case KL_RAFT_UNATTACHED:
     case KL_RAFT_CANDIDATE:
-    case KL_RAFT_FOLLOWER:
         kl_raft_become_prospective(r);
         break;
     case KL_RAFT_PROSPECTIVE:

@@ -102,7 +102,8 @@ static int64_t recvepoch_succession(struct kl_raft *r,
     while (list && at < list->count &&
            !kl_raft_key_equal(&list->items[at], &r->options.self))
         at++;
-    if (list && at == 0 && list->count > 0)
+    r->is_heir = list && at == 0 && list->count > 0;
+    if (r->is_heir)
         return 0;
     for (uint32_t i = 1; i < at && span < max; i++)
         span *= 2;
@@ -114,9 +115,12 @@ static int64_t recvepoch_succession(struct kl_raft *r,
 void kl_raft_leader_has_left(struct kl_raft *r,
                              const struct kl_wire_voter_key_list *successors)
 {
+    int64_t at = r->now + recvepoch_succession(r, successors);
+
+    if (!r->leader_left || at < r->election_deadline)
+        r->election_deadline = at;
     r->leader_left = 1;
     kl_raft_fetch_forget(r);
-    r->election_deadline = r->now + recvepoch_succession(r, successors);
     kl_raft_fetch_guess(r);
 }
 
@@ -134,7 +138,7 @@ void kl_raft_recv_end(struct kl_raft *r, const struct kl_wire_message *m)
         kl_raft_reply(r, &m->envelope, KL_WIRE_INVALID_REQUEST);
         return;
     }
-    if (r->role == KL_RAFT_FOLLOWER && !r->leader_left)
+    if (r->role == KL_RAFT_FOLLOWER)
         kl_raft_leader_has_left(r, &e->preferred_candidates);
     kl_raft_reply(r, &m->envelope, KL_WIRE_NONE);
 }

@@ -204,6 +204,7 @@ struct kl_raft
     /* Follower or observer. */
     int has_fetched; /* from the leader of this epoch */
     int leader_left; /* it said that it ends its epoch */
+    int is_heir;     /* and that this node shall lead the next */
     int is_guessing; /* it is silent, and others are asked about it */
     int64_t fetches[KL_RAFT_OUTSTANDING]; /* those under way, oldest first */
     uint32_t fetch_count;

@@ -287,7 +287,7 @@ static void grant_from_2(struct solo *s)
     solo_deliver(s);
 }
 
-void solo_lead(struct solo *s)
+void solo_campaign(struct solo *s)
 {
     for (int i = 0; solo_view(s).role != KL_RAFT_PROSPECTIVE; i++) {
         ck_assert_int_lt(i, 20);
@@ -295,15 +295,18 @@ void solo_lead(struct solo *s)
     }
     grant_from_2(s);
     ck_assert_int_eq(solo_view(s).role, KL_RAFT_CANDIDATE);
-    {
-        struct kl_raft_effect vote = *solo_effect(s, KL_RAFT_SEND, 0);
+}
 
-        ck_assert_int_eq(vote.send.message.envelope.api_key, KL_WIRE_VOTE);
-        solo_persist(s);
-        solo_response(s, &vote.send.message, solo_view(s).epoch, 0)
-            ->vote_response.vote_granted = 1;
-        solo_deliver(s);
-    }
+void solo_lead(struct solo *s)
+{
+    struct kl_wire_message vote;
+
+    solo_campaign(s);
+    vote = *solo_sent(s, 2, KL_WIRE_VOTE, 0);
+    solo_persist(s);
+    solo_response(s, &vote, solo_view(s).epoch, 0)->vote_response.vote_granted =
+        1;
+    solo_deliver(s);
     ck_assert_int_eq(solo_view(s).role, KL_RAFT_LEADER);
 }
 

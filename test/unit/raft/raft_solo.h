@@ -75,6 +75,8 @@ void solo_fetch(struct solo *s, int from, int32_t epoch, int64_t offset,
 void solo_vote(struct solo *s, int from, int32_t epoch, int32_t last_epoch,
                int64_t last_offset, int pre_vote);
 void solo_begin(struct solo *s, int from, int32_t epoch);
+/* Wins the pre-vote with the word of node 2: a candidate. */
+void solo_campaign(struct solo *s);
 /* Wins an election with the vote of node 2; its records are not durable. */
 void solo_lead(struct solo *s);
 /* Follows node 2 in an epoch; the fetch that it sends is in *fetch. */

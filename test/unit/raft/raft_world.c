@@ -320,6 +320,49 @@ static void trace_step(struct world *w, struct world_node *n,
                v.is_voter, v.may_vote);
 }
 
+static void same_view(const struct kl_raft_view *a,
+                      const struct kl_raft_view *b)
+{
+    ck_assert_int_eq(a->role, b->role);
+    ck_assert_int_eq(a->epoch, b->epoch);
+    ck_assert_int_eq(a->leader_id, b->leader_id);
+    ck_assert_int_eq(a->voted.node_id, b->voted.node_id);
+    ck_assert_int_eq(a->log_start, b->log_start);
+    ck_assert_int_eq(a->leo, b->leo);
+    ck_assert_int_eq(a->durable_leo, b->durable_leo);
+    ck_assert_int_eq(a->high_watermark, b->high_watermark);
+    ck_assert_uint_eq(a->generation, b->generation);
+    ck_assert_int_eq(a->voters.offset, b->voters.offset);
+    ck_assert_int_eq(a->is_leading, b->is_leading);
+    ck_assert_mem_eq(&a->counters, &b->counters, sizeof a->counters);
+}
+
+/* Without memory a step changes nothing. Each allocation fails in turn, until
+ * none does. */
+static int starved_step(struct world *w, struct world_node *n,
+                        const struct kl_raft_event *event)
+{
+    struct kl_raft_view before = world_view(w, n->index);
+    int64_t deadline = kl_raft_deadline(n->raft);
+
+    for (uint64_t i = 1;; i++) {
+        struct kl_raft_view after;
+        int rc;
+
+        fail_alloc_arm(&w->memory, i);
+        rc = kl_raft_step(n->raft, event, &n->effects);
+        if (rc != KL_ENOMEM) {
+            fail_alloc_arm(&w->memory, 0);
+            return rc;
+        }
+        w->refused++;
+        after = world_view(w, n->index);
+        same_view(&before, &after);
+        ck_assert_int_eq(kl_raft_deadline(n->raft), deadline);
+        ck_assert_ptr_null(kl_raft_check_invariants(n->raft));
+    }
+}
+
 void world_step(struct world *w, int node, struct kl_raft_event *event)
 {
     struct world_node *n = &w->nodes[node];
@@ -328,7 +371,8 @@ void world_step(struct world *w, int node, struct kl_raft_event *event)
     ck_assert(n->is_up);
     event->now = w->now;
     w->steps++;
-    rc = kl_raft_step(n->raft, event, &n->effects);
+    rc = w->options.is_starved ? starved_step(w, n, event)
+                               : kl_raft_step(n->raft, event, &n->effects);
     ck_assert_int_eq(rc, 0);
     trace_step(w, n, event);
     world_effects(w, n, event);

@@ -176,6 +176,7 @@ struct world_options
     int64_t sync_max;
     int64_t apply_max;
     int links_tell; /* the end of a session is told to the others */
+    int is_starved; /* each allocation of each step fails once */
 };
 
 /* What clients know. */
@@ -210,6 +211,7 @@ struct world
     uint64_t steps;
     uint64_t sent;
     uint64_t dropped;
+    uint64_t refused; /* steps without memory */
     int trace;
     /* A message is looked at before it is delivered; 1 drops it. */
     int (*filter)(struct world *w, int from, int to,

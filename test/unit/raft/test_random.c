@@ -61,6 +61,7 @@ static struct world *make(uint64_t seed)
     o.sync_max = times[kl_base_rng_below(&rng, 5)];
     o.apply_max = times[kl_base_rng_below(&rng, 3)];
     o.links_tell = (int)kl_base_rng_below(&rng, 2);
+    o.is_starved = kl_base_rng_below(&rng, 4) == 0;
     return world_new(&o);
 }
 
@@ -215,10 +216,11 @@ static void live(uint64_t seed, int trace)
     peace(w);
     if (getenv("RAFT_STATS"))
         printf("seed %llu nodes %d voters %d steps %llu sent %llu commit %lld"
-               " acknowledged %lld\n",
+               " acknowledged %lld refused %llu\n",
                (unsigned long long)seed, w->options.nodes, w->options.voters,
                (unsigned long long)w->steps, (unsigned long long)w->sent,
-               (long long)w->commit, (long long)w->acknowledged);
+               (long long)w->commit, (long long)w->acknowledged,
+               (unsigned long long)w->refused);
     world_free(w);
 }
 
