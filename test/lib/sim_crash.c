@@ -67,8 +67,6 @@ static uint64_t crash_choose(struct crash *c, uint64_t low, uint64_t high)
         return low + at;
     case SIM_FATE_LOST:
         return low;
-    case SIM_FATE_KEPT:
-        return high;
     case SIM_FATE_MOSTLY_LOST:
         if (kl_base_rng_below(&c->rng, 8))
             return low;
@@ -78,6 +76,7 @@ static uint64_t crash_choose(struct crash *c, uint64_t low, uint64_t high)
             return high;
         break;
     case SIM_FATE_RANDOM:
+    case SIM_FATE_KEPT:
     case SIM_FATES:
         break;
     }
@@ -427,6 +426,74 @@ static void crash_choose_names(struct crash *c)
     }
 }
 
+/* ---- a kill ---------------------------------------------------------------
+ */
+
+static struct sim_node *crash_clone(const struct sim_node *node)
+{
+    return node ? node->clone : NULL;
+}
+
+static void crash_fork_file(const struct sim_node *from, struct sim_node *to)
+{
+    sim_image_copy(&to->cached, &from->cached);
+    sim_image_copy(&to->durable, &from->durable);
+    to->size = from->size;
+    to->durable_size = from->durable_size;
+    to->named_op = from->named_op;
+    pool_reserve((void **)&to->resizes, &to->resize_capacity,
+                 from->resize_count, sizeof *to->resizes);
+    for (; to->resize_count < from->resize_count; to->resize_count++)
+        to->resizes[to->resize_count] = from->resizes[to->resize_count];
+    pool_reserve((void **)&to->writes, &to->write_capacity, from->write_count,
+                 sizeof *to->writes);
+    for (; to->write_count < from->write_count; to->write_count++) {
+        struct sim_write *w = pool_take(sizeof *w);
+
+        *w = *from->writes[to->write_count];
+        to->writes[to->write_count] = w;
+    }
+}
+
+static void crash_fork_names(const struct sim_node *from, struct sim_node *to)
+{
+    for (size_t i = 0; i < from->name_count; i++) {
+        const struct sim_name *name = &from->names[i];
+        struct sim_name *copy = sim_node_add(to, name->name, name->length,
+                                             crash_clone(name->durable));
+
+        pool_reserve((void **)&copy->changes, &copy->capacity, name->count,
+                     sizeof *copy->changes);
+        for (; copy->count < name->count; copy->count++) {
+            copy->changes[copy->count] = name->changes[copy->count];
+            copy->changes[copy->count].node =
+                crash_clone(name->changes[copy->count].node);
+        }
+    }
+    to->named_op = from->named_op;
+}
+
+/* What is pending goes on being so: nothing is lost, nor is it durable. */
+static void crash_fork(struct sim_disk *d, struct sim_disk *to)
+{
+    to->op = d->op;
+    to->journal = d->journal;
+    to->log = d->log;
+    to->checkpoint = d->checkpoint;
+    for (struct sim_node *n = d->nodes; n; n = n->next) {
+        if (!n->is_marked)
+            continue;
+        n->clone->kin = n->kin;
+        if (n->is_folder)
+            crash_fork_names(n, n->clone);
+        else
+            crash_fork_file(n, n->clone);
+    }
+}
+
+/* ---- a power cut ----------------------------------------------------------
+ */
+
 static void crash_names(const struct sim_node *from, struct sim_node *to)
 {
     for (size_t i = 0; i < from->name_count; i++) {
@@ -449,14 +516,18 @@ struct sim_disk *sim_disk_crash(struct sim_disk *d, struct sim_choice choice)
     kl_base_rng_seed(&c.rng, choice.number);
     c.to = sim_disk_new(d->capacity);
     crash_mark(d);
-    crash_choose_cut(&c);
-    for (n = d->nodes; n; n = n->next) {
-        if (!n->is_marked)
-            continue;
-        n->clone = n == d->root ? c.to->root : sim_node_new(c.to, n->is_folder);
-        if (!n->is_folder)
-            crash_file(&c, n, n->clone);
+    for (n = d->nodes; n; n = n->next)
+        if (n->is_marked)
+            n->clone =
+                n == d->root ? c.to->root : sim_node_new(c.to, n->is_folder);
+    if (choice.fate == SIM_FATE_KEPT) {
+        crash_fork(d, c.to);
+        return c.to;
     }
+    crash_choose_cut(&c);
+    for (n = d->nodes; n; n = n->next)
+        if (n->is_marked && !n->is_folder)
+            crash_file(&c, n, n->clone);
     crash_choose_names(&c);
     for (n = d->nodes; n; n = n->next)
         if (n->is_marked)

@@ -50,7 +50,8 @@ enum sim_fate {
     SIM_FATE_NUMBER, /* the adversary's image of this number, of
                         sim_disk_images */
     SIM_FATE_LOST,   /* nothing */
-    SIM_FATE_KEPT,   /* everything: a killed process, not a power cut */
+    SIM_FATE_KEPT,   /* everything, and what was pending still is: the process
+                        was killed, the power was not cut; no profile matters */
     SIM_FATE_RANDOM,
     SIM_FATE_MOSTLY_LOST,
     SIM_FATE_MOSTLY_KEPT,

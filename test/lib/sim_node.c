@@ -367,11 +367,15 @@ void sim_node_link(struct sim_node *folder, const char *name, size_t length,
     }
 }
 
-void sim_node_add(struct sim_node *folder, const char *name, size_t length,
-                  struct sim_node *node)
+struct sim_name *sim_node_add(struct sim_node *folder, const char *name,
+                              size_t length, struct sim_node *node)
 {
-    node_add_name(folder, name, length)->durable = node;
-    node_adopt(folder, name, length, node);
+    struct sim_name *n = node_add_name(folder, name, length);
+
+    n->durable = node;
+    if (node)
+        node_adopt(folder, name, length, node);
+    return n;
 }
 
 void sim_node_sync_names(struct sim_node *n)

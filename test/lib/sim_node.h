@@ -114,8 +114,8 @@ struct sim_name *sim_node_find(struct sim_node *folder, const char *name,
 void sim_node_link(struct sim_node *folder, const char *name, size_t length,
                    struct sim_node *node, int is_rename);
 /* A name that the folder did not have, durable at once. */
-void sim_node_add(struct sim_node *folder, const char *name, size_t length,
-                  struct sim_node *node);
+struct sim_name *sim_node_add(struct sim_node *folder, const char *name,
+                              size_t length, struct sim_node *node);
 int sim_node_is_empty(const struct sim_node *folder);
 
 void sim_image_copy(struct sim_image *to, const struct sim_image *from);
