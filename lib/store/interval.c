@@ -129,7 +129,10 @@ static int interval_file(struct interval_walk *w,
         rc = ops->truncate(scan->file, scan->position);
     if (rc == 0 && info->end >= 0 && info->end == scan->offset)
         rc = 1;
-    if (rc >= 0 && (scan->position > from || scan->position < size) &&
+    /* Or an opening that was killed had cut it already, and not synced. */
+    if (rc >= 0 &&
+        (scan->position > from || scan->position < size ||
+         w->cut != INT64_MAX) &&
         ops->sync(scan->file))
         rc = KL_EIO;
     w->changed |= scan->position > from || rc == 0;
@@ -217,6 +220,18 @@ static int interval_segments(struct interval_walk *w)
     return rc < 0 ? rc : interval_fall_back(w);
 }
 
+/* A manifest that knows of a truncation is there, but a power cut could still
+ * bring back the one before, and with it what was cut. */
+static int interval_fasten(struct kl_store_log *log)
+{
+    char path[KL_STORE_PATH_MAX];
+    int rc;
+
+    kl_store_path_log(log, path);
+    rc = kl_store_sync_folder(log->store->vfs, path);
+    return rc == KL_ENOENT ? 0 : rc; /* it has no files yet */
+}
+
 /* The manifest of what was kept; the last segment is open again. */
 static int interval_manifest(struct interval_walk *w)
 {
@@ -228,6 +243,7 @@ static int interval_manifest(struct interval_walk *w)
     uint32_t all = m->count;
     int rc;
 
+    log->store->folders_dirty = 1; /* the kill may have come before that */
     m->count = w->kept;
     m->truncation = log->truncation;
     log->bytes = 0;
@@ -353,6 +369,8 @@ int kl_store_interval_recover(struct kl_store_log *log,
         (w.changed || rebuilt || w.kept != w.manifest.count ||
          w.manifest.truncation != log->truncation))
         rc = interval_manifest(&w);
+    else if (rc == 0 && r && r->count > 0)
+        rc = interval_fasten(log);
     if (rc == 0)
         interval_install(&w);
     /* A truncated log goes on in a segment of its own. */

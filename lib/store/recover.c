@@ -192,6 +192,27 @@ static int recover_leftover(const char *name, void *user)
 
 /* ---- carrying out ------------------------------------------------------ */
 
+/* What a killed process has left can be seen, but a power cut may still take
+ * it: the store's own names, the slot, the last group. Before anything is done
+ * on their word, and the other slot written over, they are made durable. */
+static int recover_fasten(struct kl_store_recovery *r)
+{
+    struct kl_store *s = r->store;
+    char path[KL_STORE_PATH_MAX];
+    int rc = kl_store_sync_folder(s->vfs, s->path);
+
+    kl_store_path(s, NULL, path);
+    if (rc == 0)
+        rc = kl_store_sync(s->slots[r->newest]);
+    if (rc == 0 && r->groups > 0) {
+        kl_store_path_wal(s, s->wal.next.file, path);
+        rc = kl_store_sync(s->wal.files[s->wal.next.file]);
+    }
+    return rc ? kl_base_error_set(r->error, rc, "cannot sync %s: %s", path,
+                                  kl_store_why(rc))
+              : 0;
+}
+
 /* Syncs what replay has written so far, so that handles can be closed. */
 static int recover_sync(struct kl_store *s)
 {
@@ -300,6 +321,8 @@ int kl_store_recover(struct kl_store *s, uint32_t flags,
         rc = recover_open_wal(&r);
     if (rc == 0)
         rc = kl_store_recover_scan(&r);
+    if (rc == 0)
+        rc = recover_fasten(&r);
     if (rc == 0) {
         recover_judge(&r, flags);
         if (!s->clean)
