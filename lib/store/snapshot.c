@@ -169,6 +169,9 @@ int kl_store_snapshots_open(struct kl_store *s, struct kl_base_error *error)
         rc = s->vfs->ops->mkdir(s->vfs, path);
         if (rc == 0)
             rc = kl_store_sync_folder(s->vfs, s->path);
+    } else if (rc == 0 && s->snapshots.count > 0) {
+        /* What a killed process has named is to last like all the others. */
+        rc = kl_store_sync_folder(s->vfs, path);
     }
     return rc ? kl_base_error_set(error, rc, "cannot read %s: %s", path,
                                   kl_store_why(rc))

@@ -81,6 +81,7 @@ static void cut_run(struct cut_image *im, void *seen)
         im->disk->hook = cut_open_hook;
         im->disk->hook_user = im;
     }
+    memcpy(shown, seen, im->c->seen_size); /* by earlier openings */
     need_ok(kl_store_new(&s, &pool.alloc, &im->disk->base, lanes, &of->config));
     if (kl_store_open(s, 0, of->now_ns, of->wall_ms, &error))
         cut_failed(im, "open", error.text);
@@ -97,8 +98,6 @@ static void cut_run(struct cut_image *im, void *seen)
     sim_disk_free(im->disk);
     pool_alloc_deinit(&pool);
     if (im->cut) {
-        /* Nothing was shown yet, but what an earlier opening has. */
-        memcpy(shown, seen, im->c->seen_size);
         again.disk = im->cut;
         again.depth++;
         cut_run(&again, shown);
