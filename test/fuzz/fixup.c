@@ -60,7 +60,6 @@ void fixup_envelope(uint8_t *data, size_t size, uint32_t magic, unsigned how)
         return;
     if (how & FIXUP_SIZES) {
         kl_base_put_le32(data, magic);
-        kl_base_put_le16(data + 4, 1);
         kl_base_put_le16(data + 6, 0);
         kl_base_put_le32(data + 8, (uint32_t)size);
         kl_base_put_le32(data + 12, 0);

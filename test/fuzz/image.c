@@ -14,7 +14,7 @@
 void image_fixture_init(struct store_fixture *f)
 {
     memset(f, 0, sizeof *f);
-    f->alloc.alloc = fuzz_alloc;
+    f->alloc.alloc = f->caller = fuzz_alloc;
     FUZZ_CHECK(kl_os_vfs_memory_new(&f->memory, &fuzz_alloc, 0) == 0);
     trace_vfs_init(&f->trace, f->memory);
     FUZZ_CHECK(kl_os_lanes_inline_new(&f->lanes, &fuzz_alloc) == 0);

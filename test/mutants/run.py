@@ -11,7 +11,8 @@ breaks and the goal that has to fail:
     Kill: unit store_wal
 
 A goal is a level and a suite or target (unit store_wal, fault fault_sweep,
-property, fuzz wal). A copy of the tree is kept in FOLDER; goals must be green
+property, fuzz wal). Says: names a text that the failure has to contain, where
+a certain check of many is meant. A copy of the tree is kept in FOLDER; goals must be green
 there, then each patch is applied, built, and its goal must fail. A patch that
 does not apply or build, or that nobody notices, makes this program fail.
 """
@@ -25,7 +26,7 @@ import time
 PARTS = ["Makefile", "README.md", "LICENSE", "lib", "include", "examples",
          "test", "man", "pkgconfig"]
 SECONDS_MAX = 300
-HEAD = re.compile(r"^(Mutant|Breaks|Kill): (.*)$", re.M)
+HEAD = re.compile(r"^(Mutant|Breaks|Kill|Says): (.*)$", re.M)
 
 
 class Broken(Exception):
@@ -166,6 +167,7 @@ class Mutant:
         with open(path, encoding="utf-8") as f:
             self.patch = f.read()
         head = dict(HEAD.findall(self.patch))
+        self.says = head.pop("Says", "")
         if set(head) != {"Mutant", "Breaks", "Kill"}:
             raise SystemExit("%s: needs Mutant, Breaks and Kill" % path)
         self.name, self.breaks, self.kill = (
@@ -182,6 +184,8 @@ class Mutant:
             text, status = make(tree, *check)
             if status == 0:
                 raise Broken("survives")
+            if self.says not in text:
+                raise Broken("dies of something else:\n" + text[-1000:])
             return "%s%s" % (self.kill, "" if status else ": never ends")
         finally:
             restore(saved)
