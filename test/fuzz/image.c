@@ -17,7 +17,8 @@ void image_fixture_init(struct store_fixture *f)
     f->alloc.alloc = f->caller = fuzz_alloc;
     FUZZ_CHECK(kl_os_vfs_memory_new(&f->memory, &fuzz_alloc, 0) == 0);
     trace_vfs_init(&f->trace, f->memory);
-    FUZZ_CHECK(kl_os_lanes_inline_new(&f->lanes, &fuzz_alloc) == 0);
+    trace_lanes_init(&f->jobs, NULL);
+    f->lanes = &f->jobs.base;
     f->config.path = "data";
     f->config.ring_bytes = 64 * 1024;
     f->config.pending_bytes_max = 1 << 20;
@@ -34,7 +35,7 @@ void image_fixture_init(struct store_fixture *f)
 void image_fixture_deinit(struct store_fixture *f)
 {
     store_fixture_crash(f);
-    f->lanes->ops->free(f->lanes);
+    trace_lanes_deinit(&f->jobs);
     trace_vfs_deinit(&f->trace);
     f->memory->ops->free(f->memory);
 }

@@ -46,12 +46,13 @@ def read_hunks(text):
         at += 1
         if line.startswith("+++ "):
             path = line[4:].split("\t")[0].split("/", 1)[1]
-        match = re.match(r"@@ -(\d+)", line)
+        match = re.match(r"@@ -(\d+)(?:,(\d+))? \+\d+(?:,(\d+))? @@", line)
         if not match:
             continue
+        counts = [1 if c is None else int(c) for c in match.groups()[1:]]
         before, after = [], []
-        while at < len(lines) and lines[at][:1] in (" ", "-", "+"):
-            mark, rest = lines[at][0], lines[at][1:]
+        while len(before) < counts[0] or len(after) < counts[1]:
+            mark, rest = lines[at][:1] or " ", lines[at][1:]
             if mark != "+":
                 before.append((mark, rest))
             if mark != "-":
@@ -225,7 +226,9 @@ def main():
         try:
             how = m.run(tree)
         except Broken as broken:
-            how = str(broken).upper()
+            what, _, more = str(broken).partition("\n")
+            how = what.upper()
+            print(more)
             failed.append(m.name)
         print("%-5s %-28s %5.1f s  %s" % (m.name, how,
                                           time.monotonic() - start, m.breaks))
