@@ -12,13 +12,33 @@ void node_fixture_init(struct node_fixture *f)
     memset(f, 0, sizeof *f);
     fail_alloc_init(&f->memory);
     ck_assert_int_eq(kl_os_vfs_memory_new(&f->vfs, &kl_base_alloc_libc, 0), 0);
-    f->options.alloc = f->memory.alloc;
+    f->options.alloc = f->caller = f->memory.alloc;
     kl_base_config_init(&f->options.config);
     trace_vfs_init(&f->trace, f->vfs);
     trace_lanes_init(&f->jobs, NULL);
     f->options.vfs = &f->trace.base;
     f->options.lanes = &f->jobs.base;
     node_fixture_set(f, "wal.bytes", "1m");
+}
+
+static int64_t clock_monotonic_ns(void *user)
+{
+    return ((struct node_fixture *)user)->now_ns += 100000;
+}
+
+static int64_t clock_wall_ms(void *user)
+{
+    return ((struct node_fixture *)user)->wall_ms;
+}
+
+void node_fixture_simulate_clock(struct node_fixture *f)
+{
+    f->now_ns = 1000000000;
+    f->wall_ms = 1700000000000;
+    f->clock.monotonic_ns = clock_monotonic_ns;
+    f->clock.wall_ms = clock_wall_ms;
+    f->clock.user = f;
+    f->options.clock = &f->clock;
 }
 
 void node_fixture_set(struct node_fixture *f, const char *key,
@@ -34,7 +54,9 @@ int node_fixture_try_open(struct node_fixture *f, uint32_t flags)
 
     ck_assert_ptr_null(f->n);
     trace_vfs_allow_owner(&f->trace, 1);
-    ck_assert_int_eq(kl_runtime_new(&f->n, &f->options), 0);
+    r = kl_runtime_new(&f->n, &f->options);
+    if (r)
+        return r;
     r = kl_runtime_open(f->n, node_dir, flags);
     if (r == 0 && f->options.lanes)
         trace_vfs_watch_all(&f->trace);
@@ -132,7 +154,7 @@ struct kl_base_chunk *node_fixture_frame(struct node_fixture *f,
     char *value = calloc(1, size + 1);
 
     ck_assert_ptr_nonnull(value);
-    kl_batch_builder_init(&builder, &f->memory.alloc);
+    kl_batch_builder_init(&builder, &f->caller);
     for (int i = 0; i < count; i++) {
         struct kl_batch_input in = {0};
 

@@ -19,16 +19,22 @@ struct node_fixture
     struct kl_os_vfs *vfs; /* in memory; the node's is trace around it */
     struct trace_vfs trace;
     struct trace_lanes jobs;
+    struct kl_base_alloc caller; /* of frames: the node's, if not set apart */
+    struct kl_os_clock clock;
+    int64_t now_ns; /* moves a little whenever somebody looks */
+    int64_t wall_ms;
     struct kl_runtime_options options;
     struct kl_runtime_node *n;
 };
 
 /* Everything but the node itself; change options, then open. */
 void node_fixture_init(struct node_fixture *f);
+/* Before the opening: time is the test's. */
+void node_fixture_simulate_clock(struct node_fixture *f);
 void node_fixture_set(struct node_fixture *f, const char *key,
                       const char *value);
 /* A new node over the same files; the code of open, after a failure of which
- * the node is still there. */
+ * the node is still there, or of new. */
 int node_fixture_try_open(struct node_fixture *f, uint32_t flags);
 /* The same, made when absent, and it must succeed. */
 void node_fixture_open(struct node_fixture *f);
