@@ -77,6 +77,11 @@ uint64_t kl_store_checkpoint_oldest(const struct kl_store *s)
     return s->checkpoint->sequences[1 - s->checkpoint->newest];
 }
 
+uint64_t kl_store_checkpoint_bytes(const struct kl_store *s)
+{
+    return s->checkpoint->slot_sizes[0] + s->checkpoint->slot_sizes[1];
+}
+
 int kl_store_checkpoint_is_idle(const struct kl_store *s)
 {
     return s->checkpoint->state == KL_STORE_CHECKPOINT_IDLE;
@@ -94,13 +99,27 @@ void kl_store_checkpoint_restore(struct kl_store *s, uint64_t generation,
 
 /* ---- beginning: the state at a position -------------------------------- */
 
+/* Bytes of frames in a segment that is closed, whatever the slot calls it. */
+static uint64_t checkpoint_closed(const struct kl_store_log *log, int64_t base)
+{
+    ptrdiff_t at =
+        log->files && base >= 0 ? kl_store_files_find(log, base) : -1;
+    const struct kl_store_segment *seg = at < 0 ? NULL : log->files->items[at];
+
+    return seg && seg->sealed && seg->info.base == base
+               ? seg->info.size - KL_STORE_BLOCK
+               : 0;
+}
+
 static void checkpoint_files(const struct kl_store_log *log,
                              struct kl_store_slot_log *out)
 {
     const struct kl_store_segment *active = kl_store_files_active(log);
 
+    out->bytes = log->bytes;
     if (log->flush == KL_STORE_FLUSH_INTERVAL) {
         out->active = log->synced_active;
+        out->bytes -= checkpoint_closed(log, log->synced_active.base);
     } else if (active) {
         out->active = active->info;
         out->active.end = active->next_end;
@@ -111,7 +130,6 @@ static void checkpoint_files(const struct kl_store_log *log,
         if (log->files)
             out->active.base = -1;
     }
-    out->bytes = log->bytes;
 }
 
 static const struct kl_batch_epochs *
@@ -184,7 +202,6 @@ static void checkpoint_encode(struct kl_store *s, uint32_t flags)
     struct kl_store_slot_log record;
     struct kl_store_log *log;
     struct kl_base_list *l;
-    uint64_t disk;
     size_t at;
 
     for (l = s->logs.next; l != &s->logs; l = l->next)
@@ -193,22 +210,18 @@ static void checkpoint_encode(struct kl_store *s, uint32_t flags)
     kl_store_slot_begin(&c->slot, &slot);
     c->position = slot.position;
     c->waiting = 0;
-    disk = s->wal.file_count * s->wal.file_size;
     for (l = s->logs.next; l != &s->logs; l = l->next) {
         log = KL_BASE_CONTAINER(l, struct kl_store_log, link);
         log->slot_at = 0;
         if (!log->exists)
             continue;
         checkpoint_log(log, &record);
-        disk +=
-            record.bytes + (record.active.base < 0 ? 0 : record.active.size);
         at = kl_store_slot_add(&c->slot, &record, checkpoint_epochs(log));
         if (checkpoint_must_wait(log)) {
             log->slot_at = at;
             c->waiting++;
         }
     }
-    kl_base_stat_set(&s->stats.disk_bytes, disk + 2 * c->slot.size);
 }
 
 static void checkpoint_begin(struct kl_store *s, uint32_t flags)
@@ -347,6 +360,7 @@ static void checkpoint_job_done(struct kl_os_job *job)
     kl_base_histogram_add(&s->stats.checkpoint_us,
                           (uint64_t)(s->now_ns - c->started_ns) / 1000);
     checkpoint_clear(c);
+    c->slot_sizes[1 - c->newest] = c->slot_size;
     c->generation++;
     c->newest = 1 - c->newest;
     c->sequences[c->newest] = c->position.sequence;

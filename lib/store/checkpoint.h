@@ -32,9 +32,10 @@ struct kl_store_checkpoint
     struct kl_os_job job;
     struct kl_store *store;
     enum kl_store_checkpoint_state state;
-    uint64_t generation;   /* of the newest slot */
-    int newest;            /* 0 or 1 */
-    uint64_t sequences[2]; /* first group that each slot needs */
+    uint64_t generation;    /* of the newest slot */
+    int newest;             /* 0 or 1 */
+    uint64_t sequences[2];  /* first group that each slot needs */
+    uint64_t slot_sizes[2]; /* of their files */
     uint64_t stop_generation;
     uint64_t wal_bytes; /* written when the last one began */
     int64_t started_ns;
@@ -56,6 +57,7 @@ struct kl_store_checkpoint
     int sync_folders;
     /* From the lane. */
     uint64_t bytes;
+    uint64_t slot_size;
     int code;
     const char *what;
     char path[KL_STORE_PATH_MAX];

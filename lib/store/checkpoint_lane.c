@@ -91,8 +91,11 @@ static void checkpoint_grow(struct kl_store_checkpoint *c)
 
     if (want < LANE_SLOT_MIN)
         want = LANE_SLOT_MIN;
+    c->slot_size = c->slot.size;
     if (ops->size(c->file, &size) == 0 && size < want)
         ops->allocate(c->file, 0, want);
+    if (ops->size(c->file, &size) == 0)
+        c->slot_size = size;
 }
 
 static int checkpoint_slot(struct kl_store_checkpoint *c)

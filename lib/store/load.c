@@ -56,13 +56,12 @@ int kl_store_load_manifest(struct kl_store_log *log, int64_t now_ms,
 
 struct load_leftovers
 {
-    struct load_job *load;
-    struct kl_os_vfs *vfs;
+    const struct kl_store_log *log;
+    const struct kl_store_manifest *manifest;
 };
 
-static int load_is_listed(const struct load_job *load, const char *name)
+static int load_is_listed(const struct kl_store_manifest *m, const char *name)
 {
-    const struct kl_store_manifest *m = &load->manifest;
     int64_t base = 0;
     size_t i;
 
@@ -81,13 +80,25 @@ static int load_is_listed(const struct load_job *load, const char *name)
 static int load_leftover(const char *name, void *user)
 {
     struct load_leftovers *l = user;
+    struct kl_os_vfs *vfs = l->log->store->vfs;
     char path[KL_STORE_PATH_MAX];
 
-    if (load_is_listed(l->load, name))
+    if (load_is_listed(l->manifest, name))
         return 0;
-    kl_store_path_in_log(l->load->log, name, path);
-    l->vfs->ops->unlink(l->vfs, path); /* the next open finds it again */
+    kl_store_path_in_log(l->log, name, path);
+    vfs->ops->unlink(vfs, path); /* the next open finds it again */
     return 0;
+}
+
+void kl_store_load_leftovers(const struct kl_store_log *log,
+                             const struct kl_store_manifest *m)
+{
+    struct load_leftovers leftovers = {log, m};
+    struct kl_os_vfs *vfs = log->store->vfs;
+    char folder[KL_STORE_PATH_MAX];
+
+    kl_store_path_log(log, folder);
+    vfs->ops->list(vfs, folder, load_leftover, &leftovers);
 }
 
 static void load_index(struct load_job *load)
@@ -134,8 +145,6 @@ static int load_rebuild(struct load_job *load)
 static void load_job_run(struct kl_os_job *job)
 {
     struct load_job *load = KL_BASE_CONTAINER(job, struct load_job, job);
-    struct load_leftovers leftovers = {load, load->log->store->vfs};
-    char folder[KL_STORE_PATH_MAX];
 
     load->code = kl_store_load_manifest(load->log, load->now_ms,
                                         &load->manifest, &load->rebuilt);
@@ -143,10 +152,8 @@ static void load_job_run(struct kl_os_job *job)
         load->code = load_rebuild(load);
     if (load->code)
         return;
-    kl_store_path_log(load->log, folder);
     if (!load->rebuilt)
-        leftovers.vfs->ops->list(leftovers.vfs, folder, load_leftover,
-                                 &leftovers);
+        kl_store_load_leftovers(load->log, &load->manifest);
     load_index(load);
 }
 
@@ -203,6 +210,7 @@ static void load_job_done(struct kl_os_job *job)
     if (load->code == 0)
         load->code = load_install(load);
     kl_base_free(&s->alloc, m->segments, m->count * sizeof *m->segments);
+    kl_store_space_count(log);
     kl_store_read_loaded(log, load->code);
     /* Segments cannot be written behind: the store cannot keep its promise. */
     if (load->code && !kl_store_is_passing(load->code) &&

@@ -70,6 +70,10 @@ void kl_store_log_remove(struct kl_store_log *log)
         kl_base_map_remove(&s->by_id, &log->id, ENTRY_ID_KEY);
     log->removed = 1;
     kl_store_space_drop_manifest(log);
+    kl_store_drop_done(log);
+    kl_store_drop_configure(log, 0);
+    s->space.used -= log->counted;
+    log->counted = 0;
     kl_base_list_remove(&log->link);
     kl_base_list_remove(&log->dirty);
     kl_base_list_remove(&log->event);
@@ -163,20 +167,25 @@ void *kl_store_log_user(const struct kl_store_log *log)
     return log->user;
 }
 
-void kl_store_log_view(const struct kl_store_log *log,
-                       struct kl_store_view *out)
+uint64_t kl_store_log_bytes(const struct kl_store_log *log)
 {
     const struct kl_store_segment *active = kl_store_files_active(log);
 
+    if (active)
+        return log->bytes + active->next_size - KL_STORE_BLOCK;
+    if (!log->files && log->active.base >= 0)
+        return log->bytes + log->active.size - KL_STORE_BLOCK;
+    return log->bytes;
+}
+
+void kl_store_log_view(const struct kl_store_log *log,
+                       struct kl_store_view *out)
+{
     out->start = log->start;
     out->durable_start = log->durable_start;
     out->leo = log->leo;
     out->durable_leo = log->durable_leo;
-    out->size = log->bytes;
-    if (active)
-        out->size += active->next_size - KL_STORE_BLOCK;
-    else if (!log->files && log->active.base >= 0)
-        out->size += log->active.size - KL_STORE_BLOCK;
+    out->size = kl_store_log_bytes(log);
     out->segment_count = log->files ? (uint32_t)log->files->count : 0;
     out->epochs = &log->epochs;
     out->flush = (enum kl_store_flush)log->flush;
@@ -187,7 +196,9 @@ void kl_store_log_view(const struct kl_store_log *log,
 void kl_store_log_configure(struct kl_store_log *log,
                             const struct kl_store_log_config *config)
 {
+    kl_store_drop_configure(log, config->drop_oldest);
     log->config = *config;
+    log->config.drop_oldest = config->drop_oldest != 0;
     /* Positions in a segment are 32 bits wide in its index. */
     if (log->config.segment_bytes > INT32_MAX)
         log->config.segment_bytes = INT32_MAX;
@@ -219,6 +230,8 @@ void kl_store_entry_free(struct kl_store_entry *e)
     if (e->state == KL_STORE_ENTRY_QUEUED)
         kl_store_wal_uncount(s, e);
     kl_store_space_release(e);
+    if (e->type == KL_STORE_ENTRY_APPEND && e->state < KL_STORE_ENTRY_WRITING)
+        e->log->unwritten -= e->size;
     kl_base_list_remove(&e->wal);
     kl_base_list_remove(&e->order);
     if (e->chunk && e->state == KL_STORE_ENTRY_CACHED)
@@ -349,15 +362,18 @@ static int log_note_epoch(struct kl_store_log *log, struct kl_store_entry *e)
 }
 
 /* 0, KL_EDISKFULL, or KL_EAGAIN while too much is on its way. */
-static int log_admit(struct kl_store *s, const struct kl_base_chunk *frame,
+static int log_admit(struct kl_store_log *log,
+                     const struct kl_base_chunk *frame,
                      const struct kl_store_cost *cost)
 {
-    int rc = kl_store_space_admit(s, cost);
+    struct kl_store *s = log->store;
+    int rc = kl_store_space_admit(log, frame->size, cost);
 
     if (rc == 0 && s->pending_bytes > 0 &&
         s->pending_bytes + frame->capacity > s->config.pending_bytes_max)
         rc = KL_EAGAIN;
-    s->refused |= rc == KL_EAGAIN;
+    /* A full store tells by itself when it is not any more. */
+    s->refused |= rc == KL_EAGAIN && !kl_store_is_full(s);
     return rc;
 }
 
@@ -381,7 +397,7 @@ int kl_store_append(struct kl_store_log *log, struct kl_base_chunk *frame)
         return KL_ERECORDSIZE;
     cost = kl_store_space_cost(log, frame->size);
     if (!log->metadata)
-        rc = log_admit(s, frame, &cost);
+        rc = log_admit(log, frame, &cost);
     if (rc)
         return rc;
     rc = kl_store_log_enqueue(log, KL_STORE_ENTRY_APPEND, info.base_offset,
@@ -395,7 +411,9 @@ int kl_store_append(struct kl_store_log *log, struct kl_base_chunk *frame)
     e->size = frame->size;
     e->max_timestamp = info.max_timestamp;
     s->pending_bytes += frame->capacity;
+    log->unwritten += e->size;
     kl_store_space_charge(e, &cost);
+    kl_store_space_count(log);
     log->leo = e->end;
     kl_base_stat_add(&s->stats.appends, 1);
     kl_base_stat_add(&s->stats.append_bytes, frame->size);

@@ -306,6 +306,12 @@ static void recover_judge(struct kl_store_recovery *r, uint32_t flags)
     }
 }
 
+static int recover_settle(struct kl_store_log *log)
+{
+    kl_store_space_count(log);
+    return kl_store_log_settle(log);
+}
+
 int kl_store_recover(struct kl_store *s, uint32_t flags,
                      struct kl_base_error *error)
 {
@@ -334,8 +340,7 @@ int kl_store_recover(struct kl_store *s, uint32_t flags,
         rc = recover_intervals(&r);
     for (struct kl_base_list *l = s->logs.next; l != &s->logs && rc == 0;
          l = l->next)
-        rc = kl_store_log_settle(
-            KL_BASE_CONTAINER(l, struct kl_store_log, link));
+        rc = recover_settle(KL_BASE_CONTAINER(l, struct kl_store_log, link));
     if (rc == 0) {
         kl_store_path(s, "logs", path);
         rc = s->vfs->ops->list(s->vfs, path, recover_leftover, &r);

@@ -182,7 +182,12 @@ static int plan_start(struct kl_store_replay *plan,
 
     if (e->offset > log->start)
         log->start = log->durable_start = e->offset;
-    if (log->start <= log->leo || log->flush != KL_STORE_FLUSH_COMMIT)
+    if (log->flush != KL_STORE_FLUSH_COMMIT)
+        return 0;
+    /* All of it is deleted: it may have begun a segment for what comes. */
+    if (log->start == log->leo)
+        plan->touched = 1;
+    if (log->start <= log->leo)
         return 0;
     if (!log->suspect)
         return KL_ECORRUPT;

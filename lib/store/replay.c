@@ -171,12 +171,14 @@ static int replay_prepare(struct kl_store_replay *r)
     kl_base_stat_add(&log->store->stats.rebuilds, (uint64_t)rebuilt);
     if (rc == KL_ENOENT && log->active.base < 0)
         rc = 0; /* it never had a segment that a slot knew of */
+    if (rc == 0 && !rebuilt && !r->distrusted)
+        kl_store_load_leftovers(log, &m);
     if (rc == 0)
         rc = kl_store_files_new(log);
     if (rc == 0)
         rc = replay_segments(r, &m);
     log->manifest_dirty = log->folder_dirty =
-        log->files && (log->files->count || r->distrusted);
+        log->files && (log->files->count || m.count || r->distrusted);
     log->store->folders_dirty = 1;
     kl_base_free(&log->store->alloc, m.segments, m.count * sizeof *m.segments);
     return rc;
@@ -350,6 +352,7 @@ static int replay_append(struct kl_store_log *log,
     e->state = KL_STORE_ENTRY_DURABLE;
     kl_base_list_remove(&e->wal); /* it is there already */
     s->pending_bytes += chunk->capacity;
+    log->unwritten += e->size;
     kl_store_log_mark_dirty(log);
     return 0;
 }

@@ -11,14 +11,6 @@ enum {
     RETAIN_SOON_NS = 20000000 /* a manifest is being read */
 };
 
-/* Bytes of frames in the log, the active segment included. */
-static uint64_t retain_size(const struct kl_store_log *log)
-{
-    const struct kl_store_segment *active = kl_store_files_active(log);
-
-    return log->bytes + (active ? active->next_size - KL_STORE_BLOCK : 0);
-}
-
 static int retain_is_expired(const struct kl_store_log *log,
                              const struct kl_store_segment *seg, uint64_t size)
 {
@@ -36,7 +28,7 @@ static int retain_is_expired(const struct kl_store_log *log,
 static int64_t retain_start(const struct kl_store_log *log)
 {
     const struct kl_store_files *f = log->files;
-    uint64_t size = retain_size(log);
+    uint64_t size = kl_store_log_bytes(log);
     int64_t start = log->start;
 
     for (size_t i = 0; i + 1 < f->count; i++) {
@@ -56,6 +48,17 @@ static int64_t retain_start(const struct kl_store_log *log)
     return start;
 }
 
+int kl_store_retain_move(struct kl_store_log *log, int64_t start)
+{
+    int rc = kl_store_set_start(log, start);
+
+    if (rc)
+        return rc;
+    log->started_event = 1;
+    kl_store_emit_durable(log);
+    return 0;
+}
+
 static int retain_log(struct kl_store_log *log)
 {
     int64_t start;
@@ -68,10 +71,8 @@ static int retain_log(struct kl_store_log *log)
     if (rc)
         return rc;
     start = retain_start(log);
-    if (start == log->start || kl_store_set_start(log, start))
-        return 0;
-    log->started_event = 1;
-    kl_store_emit_durable(log);
+    if (start > log->start)
+        (void)kl_store_retain_move(log, start);
     return 0;
 }
 
@@ -131,9 +132,10 @@ int kl_store_retain_drop(struct kl_store_log *log)
             seg->info.size != seg->next_size)
             break;
         kl_store_path_segment(log, seg->info.base, "seg", path);
-        kl_store_tidy_unlink(s, path, generation);
+        kl_store_tidy_unlink(s, path, seg->info.size - KL_STORE_BLOCK,
+                             generation);
         kl_store_path_segment(log, seg->info.base, "idx", path);
-        kl_store_tidy_unlink(s, path, generation);
+        kl_store_tidy_unlink(s, path, 0, generation);
         log->bytes -= seg->info.size - KL_STORE_BLOCK;
         kl_store_files_drop(log, 0);
         kl_base_stat_add(&s->stats.segments_deleted, 1);
@@ -142,5 +144,7 @@ int kl_store_retain_drop(struct kl_store_log *log)
     }
     kl_batch_epochs_trim(&log->epochs, log->durable_start);
     kl_batch_epochs_trim(&log->wal_epochs, log->durable_start);
+    kl_store_drop_done(log);
+    kl_store_space_count(log);
     return 0;
 }

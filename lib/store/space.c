@@ -72,12 +72,30 @@ static uint64_t space_limit(const struct kl_store_space *sp)
     return sp->wanted - sp->wanted / 8;
 }
 
-int kl_store_space_admit(struct kl_store *s, const struct kl_store_cost *cost)
+/* Whether the frame would be beyond the set limit. */
+static int space_is_over(struct kl_store *s, uint32_t size)
 {
+    struct kl_store_space *sp = &s->space;
+    uint64_t disk = kl_store_space_disk(s), max = s->config.bytes_max;
+
+    if (max == 0 || sp->over || disk + size <= max)
+        return sp->over;
+    sp->over_at = disk;
+    sp->over_by = disk + size - max;
+    sp->over = 1;
+    return 1;
+}
+
+int kl_store_space_admit(struct kl_store_log *log, uint32_t size,
+                         const struct kl_store_cost *cost)
+{
+    struct kl_store *s = log->store;
     const struct kl_store_space *sp = &s->space;
     uint64_t charged = sp->charged + sp->manifests;
 
-    if (sp->full) {
+    if (sp->full || space_is_over(s, size)) {
+        if (log->config.drop_oldest && !s->drop.hopeless)
+            return KL_EAGAIN;
         kl_base_stat_add(&s->stats.refusals, 1);
         return KL_EDISKFULL;
     }
@@ -120,6 +138,40 @@ void kl_store_space_drop_manifest(struct kl_store_log *log)
 {
     log->store->space.manifests -= log->manifest_charge;
     log->manifest_charge = 0;
+}
+
+/* ---- what there is ------------------------------------------------------- */
+
+void kl_store_space_count(struct kl_store_log *log)
+{
+    uint64_t bytes = kl_store_log_bytes(log) + log->unwritten;
+
+    if (log->removed)
+        return;
+    log->store->space.used += bytes - log->counted;
+    log->counted = bytes;
+}
+
+uint64_t kl_store_space_disk(const struct kl_store *s)
+{
+    return s->wal.file_count * s->wal.file_size + kl_store_checkpoint_bytes(s) +
+           s->space.size + s->space.used + s->tidy.bytes;
+}
+
+uint64_t kl_store_space_missing(const struct kl_store *s)
+{
+    return s->space.full ? s->space.missing : s->space.over_by;
+}
+
+/* Something has gone since the limit was reached. */
+static void space_check_limit(struct kl_store *s)
+{
+    struct kl_store_space *sp = &s->space;
+
+    if (!sp->over || kl_store_space_disk(s) >= sp->over_at)
+        return;
+    sp->over = 0;
+    s->room_event = 1;
 }
 
 /* ---- the reserve --------------------------------------------------------- */
@@ -172,8 +224,11 @@ static void space_job_run(struct kl_os_job *job)
     }
     kl_store_path(sp->store, NULL, path);
     sp->code = vfs->ops->space(vfs, path, &room);
+    sp->missing = room < sp->needed ? sp->needed - room : 0;
     if (sp->code == 0)
-        sp->code = room < sp->needed ? KL_EDISKFULL : space_make(sp);
+        sp->code = sp->missing ? KL_EDISKFULL : space_make(sp);
+    if (sp->code == KL_EDISKFULL && !sp->missing)
+        sp->missing = KL_STORE_BLOCK; /* there is less than it says */
 }
 
 static void space_set(struct kl_store *s, uint64_t size, int full)
@@ -181,7 +236,6 @@ static void space_set(struct kl_store *s, uint64_t size, int full)
     s->space.size = size;
     s->space.full = (uint8_t)full;
     kl_base_stat_set(&s->stats.reserve_bytes, size);
-    kl_base_stat_set(&s->stats.full, (uint64_t)full);
 }
 
 static void space_released(struct kl_store *s)
@@ -217,6 +271,7 @@ static void space_submit(struct kl_store *s, int is_release)
     struct kl_store_space *sp = &s->space;
 
     sp->is_release = (uint8_t)is_release;
+    sp->missing = 0;
     sp->needed = space_needed(sp);
     sp->busy = 1;
     sp->job.run = space_job_run;
@@ -242,6 +297,8 @@ void kl_store_space_turn(struct kl_store *s)
 {
     struct kl_store_space *sp = &s->space;
 
+    space_check_limit(s);
+    kl_base_stat_set(&s->stats.full, (uint64_t)kl_store_is_full(s));
     if (sp->busy || !sp->full || s->failure.code)
         return;
     if (sp->is_asked) {
@@ -263,9 +320,15 @@ int64_t kl_store_space_deadline(const struct kl_store *s)
     return sp->full && !sp->busy && !s->stopping ? sp->look_ns : INT64_MAX;
 }
 
+void kl_store_space_look(struct kl_store *s)
+{
+    s->space.look_ns = s->now_ns;
+    s->space.missing = 0;
+}
+
 int kl_store_is_full(const struct kl_store *s)
 {
-    return s->space.full;
+    return s->space.full || s->space.over;
 }
 
 /* ---- open ------------------------------------------------------------------

@@ -133,9 +133,11 @@ struct kl_store_log
     int64_t wal_leo;
     struct kl_batch_epochs wal_epochs;
     uint32_t epochs_queued; /* entries on their way that begin an epoch */
-    uint64_t held;    /* the walk of the queue that found an append of it */
-    uint64_t charged; /* of the entries on their way */
-    uint64_t planned; /* size of the open segment with them */
+    uint64_t held;      /* the walk of the queue that found an append of it */
+    uint64_t counted;   /* bytes in store->space.used */
+    uint64_t unwritten; /* frames that are in no segment yet */
+    uint64_t charged;   /* of the entries on their way */
+    uint64_t planned;   /* size of the open segment with them */
     uint64_t manifest_charge;    /* until a checkpoint has written it */
     uint32_t applied_truncation; /* the files are cut accordingly */
     int64_t cut_low; /* files hold nothing valid from here on: a truncation is
@@ -161,8 +163,9 @@ struct kl_store_log
     uint8_t folder_dirty; /* names in it are not synced */
     uint8_t roll_next;    /* the next append starts a segment */
     uint8_t started_event;
-    uint8_t exists;  /* its create entry is durable, its delete is not */
-    uint8_t suspect; /* may have lost its end: nothing is appended */
+    uint8_t dropping; /* a start is on its way that makes room */
+    uint8_t exists;   /* its create entry is durable, its delete is not */
+    uint8_t suspect;  /* may have lost its end: nothing is appended */
     uint8_t damaged_event;
     struct kl_store_damages *damage; /* NULL = none known; damage.c */
     uint32_t refs;                   /* jobs and reads that use the log */
@@ -212,6 +215,7 @@ struct kl_store_tidy
     struct kl_base_list waiting; /* items, see tidy.c */
     struct kl_store_retry retry;
     size_t names;              /* of them, with a name to remove */
+    uint64_t bytes;            /* of what has one, taken included */
     struct kl_base_list taken; /* by the job */
     struct kl_store *store;
     uint8_t busy;
@@ -227,13 +231,27 @@ struct kl_store_space
     uint64_t size;           /* that it has; 0 = released */
     uint64_t charged;        /* of all entries on their way */
     uint64_t manifests;      /* of all that a checkpoint has to write */
+    uint64_t used;           /* frames of all logs, on disk or accepted */
     uint64_t needed;         /* free bytes that the job looks for */
-    int64_t look_ns;         /* when full: the next look at free space */
+    uint64_t missing;        /* of them, as the last look has found */
+    uint64_t over_at; /* disk_bytes when an append was beyond the limit */
+    uint64_t over_by;
+    int64_t look_ns; /* when full: the next look at free space */
     int code;
     uint8_t full;
+    uint8_t over;       /* the set limit is reached */
     uint8_t is_asked;   /* a write met a full disk */
     uint8_t is_release; /* what the job does */
     uint8_t busy;
+};
+
+/* Topics that make room; see drop.c. */
+struct kl_store_drop
+{
+    uint32_t logs;    /* that may be asked */
+    uint32_t moving;  /* whose start is on its way */
+    uint8_t begun;    /* something was dropped and has not been looked at */
+    uint8_t hopeless; /* there is nothing left */
 };
 
 /* What a sync that begins now makes durable of a segment. */
@@ -326,6 +344,7 @@ struct kl_store
     struct kl_store_scrub *scrub;
     struct kl_store_tidy tidy;
     struct kl_store_space space;
+    struct kl_store_drop drop;
     struct kl_store_flush_job flush;
     struct kl_base_list flushes; /* interval logs with unsynced bytes */
     struct kl_base_list cache;
@@ -409,6 +428,8 @@ void kl_store_log_unref(struct kl_store_log *log);
 void kl_store_log_free(struct kl_store_log *log);
 /* Everything known of the log is durable: after recovery. 0 or KL_ENOMEM. */
 int kl_store_log_settle(struct kl_store_log *log);
+/* Bytes of frames in all segments. */
+uint64_t kl_store_log_bytes(const struct kl_store_log *log);
 /* Where segments end that hold all they should: the rest is in memory. */
 int64_t kl_store_log_file_end(const struct kl_store_log *log);
 /* The entry joins the queue of the WAL and the order of its log. */
@@ -488,8 +509,17 @@ int kl_store_segment_make_room(struct kl_store *s);
 
 struct kl_store_cost kl_store_space_cost(const struct kl_store_log *log,
                                          uint32_t size);
-/* 0, KL_EDISKFULL, or KL_EAGAIN where what is on its way needs the reserve. */
-int kl_store_space_admit(struct kl_store *s, const struct kl_store_cost *cost);
+/* 0, KL_EDISKFULL, or KL_EAGAIN where what is on its way needs the reserve, or
+ * room is being made. */
+int kl_store_space_admit(struct kl_store_log *log, uint32_t size,
+                         const struct kl_store_cost *cost);
+/* What the log has, has changed. */
+void kl_store_space_count(struct kl_store_log *log);
+uint64_t kl_store_space_disk(const struct kl_store *s);
+/* Bytes that somebody should let go; 0 where it is not known yet. */
+uint64_t kl_store_space_missing(const struct kl_store *s);
+/* Looks at the free space as soon as possible. */
+void kl_store_space_look(struct kl_store *s);
 /* Half of what may be on its way is free again. */
 int kl_store_space_is_ample(const struct kl_store *s);
 void kl_store_space_charge(struct kl_store_entry *e,
@@ -510,12 +540,22 @@ void kl_store_space_lend(struct kl_store *s, int always);
 int kl_store_space_hold(struct kl_store *s, struct kl_base_error *error);
 void kl_store_space_deinit(struct kl_store *s);
 
+/* ---- drop.c -------------------------------------------------------------- */
+
+void kl_store_drop_turn(struct kl_store *s);
+/* The start of the log has moved in its files, or it is gone. */
+void kl_store_drop_done(struct kl_store_log *log);
+void kl_store_drop_configure(struct kl_store_log *log, int drop_oldest);
+
 /* ---- load.c -----------------------------------------------------------------
  */
 
 /* Makes sure that files is there: 0, or KL_EAGAIN while a job reads the
  * manifest, or an error. */
 int kl_store_load(struct kl_store_log *log);
+/* Removes files of the log that its manifest does not list. Blocking. */
+void kl_store_load_leftovers(const struct kl_store_log *log,
+                             const struct kl_store_manifest *m);
 
 /* ---- checkpoint.c -----------------------------------------------------------
  */
@@ -537,6 +577,8 @@ uint64_t kl_store_checkpoint_generation(const struct kl_store *s);
 int kl_store_checkpoint_is_idle(const struct kl_store *s);
 /* Drives the checkpoint that marks a clean stop; 1 when it is written. */
 int kl_store_checkpoint_stop(struct kl_store *s);
+/* Of both slots' files. */
+uint64_t kl_store_checkpoint_bytes(const struct kl_store *s);
 /* Sequence below which WAL files may be used again. */
 uint64_t kl_store_checkpoint_oldest(const struct kl_store *s);
 uint64_t kl_store_checkpoint_newest(const struct kl_store *s);
@@ -551,11 +593,11 @@ int64_t kl_store_checkpoint_deadline(const struct kl_store *s);
 
 /* Takes the handle; without memory for that the caller keeps it. */
 int kl_store_tidy_close(struct kl_store *s, struct kl_os_file *file);
-void kl_store_tidy_unlink(struct kl_store *s, const char *path,
+void kl_store_tidy_unlink(struct kl_store *s, const char *path, uint64_t bytes,
                           uint64_t generation);
 /* The folder of a log that is deleted: nothing leads back to it, since its
  * delete is in the WAL. */
-void kl_store_tidy_folder(struct kl_store *s, const char *path);
+void kl_store_tidy_folder(struct kl_store *s, const char *path, uint64_t bytes);
 void kl_store_tidy_init(struct kl_store *s);
 void kl_store_tidy_turn(struct kl_store *s);
 void kl_store_tidy_deinit(struct kl_store *s);
@@ -582,6 +624,8 @@ void kl_store_flush_deinit(struct kl_store *s);
 int kl_store_flush_is_idle(const struct kl_store *s);
 int64_t kl_store_flush_deadline(const struct kl_store *s);
 void kl_store_retain_turn(struct kl_store *s);
+/* Moves the start, and tells; 0 or why not. */
+int kl_store_retain_move(struct kl_store_log *log, int64_t start);
 /* Drops whole segments below the durable start. */
 int kl_store_retain_drop(struct kl_store_log *log);
 

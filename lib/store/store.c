@@ -189,6 +189,7 @@ static void store_update_gauges(struct kl_store *s)
     for (uint32_t i = 0; i < s->wal.file_count; i++)
         used += s->wal.last_sequence[i] >= oldest ? s->wal.file_size : 0;
     kl_base_stat_set(&s->stats.ring_used, used);
+    kl_base_stat_set(&s->stats.disk_bytes, kl_store_space_disk(s));
     kl_base_stat_set(&s->stats.verdict, (uint64_t)kl_store_verdict(s));
     kl_base_stat_set(&s->stats.pending_bytes, s->pending_bytes);
     kl_base_stat_set(&s->stats.cache_bytes, s->cache_bytes);
@@ -212,6 +213,7 @@ static void store_advance(struct kl_store *s)
     kl_store_write_turn(s);
     kl_store_tidy_turn(s);
     kl_store_space_turn(s);
+    kl_store_drop_turn(s);
     if (s->refused && s->pending_bytes < s->config.pending_bytes_max / 2 &&
         kl_store_space_is_ample(s)) {
         s->refused = 0;

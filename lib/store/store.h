@@ -46,6 +46,7 @@ struct kl_store_config
     uint64_t ring_bytes;        /* WAL ring made at format; 0 = by free space */
     uint64_t pending_bytes_max; /* chunks not yet in a segment */
     uint64_t cache_bytes_max;   /* written chunks kept for tailing readers */
+    uint64_t bytes_max;         /* on disk, see disk_bytes; 0 = unlimited */
     uint32_t file_max;          /* open segment files */
     int64_t retention_check_ms; /* between two looks at retention */
     uint64_t scrub_bytes_per_second; /* 0 = no scrub */
@@ -89,8 +90,8 @@ enum kl_store_verdict {
     KL_STORE_VERDICT_DAMAGED /* something durable is lost */
 };
 enum kl_store_verdict kl_store_verdict(const struct kl_store *s);
-/* 1 while appends are refused with KL_EDISKFULL. KL_STORE_EVENT_ROOM tells when
- * they are not any more. */
+/* 1 while appends are refused with KL_EDISKFULL, or wait with KL_EAGAIN for
+ * what is dropped. KL_STORE_EVENT_ROOM tells when they are not any more. */
 int kl_store_is_full(const struct kl_store *s);
 /* 0, or why the store has failed for ever (text in error, may be NULL). */
 int kl_store_failure(const struct kl_store *s, struct kl_base_error *error);
@@ -111,6 +112,7 @@ struct kl_store_log_config
     int64_t flush_ms;        /* interval logs; < 0 = the system decides */
     int64_t flush_bytes;     /* interval logs; < 0 = the system decides */
     uint32_t index_interval_bytes;
+    uint8_t drop_oldest; /* when the store is full, instead of refusing */
 };
 
 struct kl_store_range
@@ -393,7 +395,8 @@ struct kl_store_stats
     kl_base_stat ring_bytes;    /* gauge */
     kl_base_stat ring_used;     /* gauge: not yet reusable */
     kl_base_stat logs;          /* gauge */
-    kl_base_stat disk_bytes;    /* gauge: ring, slots, loaded segments */
+    kl_base_stat disk_bytes;    /* gauge: ring, slots, reserve and the frames of
+                                   all logs, also of files to be removed */
     kl_base_stat reserve_bytes; /* gauge: 0 while it is given to writes */
     kl_base_stat full;          /* gauge: 1 while appends are refused */
     kl_base_stat failed;        /* gauge: 1 when the store has failed */

@@ -15,6 +15,7 @@ struct tidy_item
     struct kl_os_file *file;
     char *path;
     size_t path_size;
+    uint64_t bytes;
     int is_folder;
     int code;
 };
@@ -60,21 +61,27 @@ int kl_store_tidy_close(struct kl_store *s, struct kl_os_file *file)
 }
 
 /* Without memory the name stays: the next open finds it as a leftover. */
-void kl_store_tidy_unlink(struct kl_store *s, const char *path,
+void kl_store_tidy_unlink(struct kl_store *s, const char *path, uint64_t bytes,
                           uint64_t generation)
 {
     struct tidy_item *item = tidy_add(s, path);
 
-    if (item)
-        item->generation = generation;
+    if (!item)
+        return;
+    item->generation = generation;
+    item->bytes = bytes;
+    s->tidy.bytes += bytes;
 }
 
-void kl_store_tidy_folder(struct kl_store *s, const char *path)
+void kl_store_tidy_folder(struct kl_store *s, const char *path, uint64_t bytes)
 {
     struct tidy_item *item = tidy_add(s, path);
 
-    if (item)
-        item->is_folder = 1;
+    if (!item)
+        return;
+    item->is_folder = 1;
+    item->bytes = bytes;
+    s->tidy.bytes += bytes;
 }
 
 /* ---- in the lane ------------------------------------------------------- */
@@ -135,6 +142,7 @@ static void tidy_free(struct kl_store *s, struct kl_base_list *list)
 
         if (item->file)
             s->vfs->ops->close(item->file);
+        s->tidy.bytes -= item->bytes;
         kl_base_free(&s->alloc, item->path, item->path_size);
         kl_base_free(&s->alloc, item, sizeof *item);
     }

@@ -199,13 +199,13 @@ static void write_seal(struct kl_store_write *w, struct kl_store_log *log,
 }
 
 static int write_roll(struct kl_store_write *w, struct kl_store_log *log,
-                      const struct kl_store_entry *e)
+                      int64_t base)
 {
     struct kl_store *s = w->store;
     struct kl_store_segment *active = kl_store_files_active(log), *fresh;
     struct kl_store_segment_info info = {
-        .base = e->offset,
-        .end = e->offset,
+        .base = base,
+        .end = base,
         .size = KL_STORE_BLOCK,
         .max_timestamp = -1,
         .first_ms = s->wall_ms,
@@ -263,6 +263,7 @@ static void write_frame(struct kl_store_write *w, struct kl_store_log *log,
         seg->next_max_timestamp = e->max_timestamp;
     seg->info.last_ms = w->store->wall_ms;
     w->bytes += e->size;
+    log->unwritten -= e->size;
 }
 
 /* KL_EAGAIN: not now, for want of files, handles or memory. */
@@ -281,10 +282,30 @@ static int write_append(struct kl_store_write *w, struct kl_store_log *log,
     }
     rc = write_reserve(w, log, KL_STORE_WRITE_STEPS);
     if (rc == 0 && write_must_roll(log, active, e))
-        rc = write_roll(w, log, e);
+        rc = write_roll(w, log, e->offset);
     if (rc == 0)
         write_frame(w, log, e);
     return rc;
+}
+
+/* Where space is wanted and all that the files hold is deleted, the open
+ * segment ends, so that it can go, too. */
+static int write_start(struct kl_store_write *w, struct kl_store_log *log)
+{
+    const struct kl_store_segment *active;
+    int rc = kl_store_load(log);
+
+    if (rc)
+        return rc;
+    active = kl_store_files_active(log);
+    if (active && active->next_size > KL_STORE_BLOCK &&
+        active->next_end <= log->durable_start && kl_store_is_full(w->store) &&
+        kl_store_segment_make_room(w->store)) {
+        rc = write_reserve(w, log, KL_STORE_WRITE_STEPS);
+        if (rc == 0)
+            rc = write_roll(w, log, active->next_end);
+    }
+    return rc ? rc : kl_store_retain_drop(log);
 }
 
 static int write_cut(struct kl_store_write *w, struct kl_store_log *log,
@@ -342,7 +363,7 @@ static int write_apply(struct kl_store_write *w, struct kl_store_log *log,
         /* Sizes must be settled before and after. */
         return alone ? write_cut(w, log, e) : KL_EEND;
     case KL_STORE_ENTRY_START:
-        return alone ? kl_store_retain_drop(log) : KL_EEND;
+        return alone ? write_start(w, log) : KL_EEND;
     case KL_STORE_ENTRY_CREATE:
     case KL_STORE_ENTRY_EPOCH:
     case KL_STORE_ENTRY_RESET:

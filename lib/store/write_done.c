@@ -139,6 +139,7 @@ static void write_share_done(struct kl_store_share *share)
         (log->manifest_dirty && log->flush == KL_STORE_FLUSH_INTERVAL))
         kl_store_log_mark_dirty(log);
     kl_store_checkpoint_settled(log);
+    kl_store_space_count(log);
     kl_store_log_unref(log);
 }
 
@@ -183,7 +184,7 @@ static void write_remove_log(struct kl_store_log *log)
     kl_store_path_log(log, path);
     kl_store_checkpoint_release(log);
     kl_store_read_loaded(log, KL_ECLOSED);
-    kl_store_tidy_folder(log->store, path);
+    kl_store_tidy_folder(log->store, path, kl_store_log_bytes(log));
     kl_store_log_remove(log);
 }
 

@@ -2,8 +2,7 @@
  * A full disk is a normal state: what was accepted fits, appends are refused,
  * all else goes on, and the store comes back by itself when there is space.
  */
-#include "sim_disk.h"
-#include "store_fixture.h"
+#include "space_help.h"
 
 #include "base/endian.h"
 #include "base/hash.h"
@@ -13,20 +12,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SIZE = 1500, SEGMENT = 16384, MIB = 1 << 20 };
+enum { SIZE = 1500, SEGMENT = 16384 };
 
-static struct store_fixture fx;
-static struct sim_disk *disk;
+static struct space_help h;
 static struct kl_store_id id_a, id_b;
 static struct kl_store_log *a, *b;
 
 static void setup_disk(uint64_t capacity)
 {
-    store_fixture_init(&fx);
-    fx.memory->ops->free(fx.memory);
-    disk = sim_disk_new(capacity);
-    fx.memory = fx.trace.inner = &disk->base;
-    fx.config.cache_bytes_max = 0;
+    space_help_init(&h, capacity);
     id_a = store_fixture_id(0, 0);
     id_b = store_fixture_id(1, 0);
     a = b = NULL;
@@ -34,64 +28,16 @@ static void setup_disk(uint64_t capacity)
 
 static void create(void)
 {
-    a = store_fixture_create(&fx, &id_a, KL_STORE_FLUSH_COMMIT, SEGMENT);
-    b = store_fixture_create(&fx, &id_b, KL_STORE_FLUSH_INTERVAL, SEGMENT);
-    store_fixture_settle(&fx);
+    a = store_fixture_create(&h.f, &id_a, KL_STORE_FLUSH_COMMIT, SEGMENT);
+    b = store_fixture_create(&h.f, &id_b, KL_STORE_FLUSH_INTERVAL, SEGMENT);
+    store_fixture_settle(&h.f);
 }
 
 static void setup(void)
 {
     setup_disk(3 * MIB);
-    ck_assert_int_eq(store_fixture_open(&fx), 0);
+    ck_assert_int_eq(store_fixture_open(&h.f), 0);
     create();
-}
-
-static void teardown(void)
-{
-    trace_vfs_heal(&fx.trace);
-    store_fixture_deinit(&fx);
-}
-
-static const struct kl_store_stats *stats(void)
-{
-    return kl_store_stats(fx.store);
-}
-
-/* Longer than any pause between two tries or looks. */
-static void wait_long(void)
-{
-    for (int i = 0; i < 60; i++) {
-        fx.now_ns += 50000000;
-        store_fixture_turn(&fx);
-    }
-    ck_assert_int_eq(kl_store_failure(fx.store, NULL), 0);
-}
-
-static uint64_t room(void)
-{
-    uint64_t bytes;
-
-    ck_assert_int_eq(disk->base.ops->space(&disk->base, "data", &bytes), 0);
-    return bytes;
-}
-
-/* Somebody else leaves only this much. */
-static void leave(uint64_t bytes)
-{
-    uint64_t free_now;
-
-    disk->capacity = disk->capacity ? disk->capacity : UINT64_C(1) << 40;
-    free_now = room();
-    disk->capacity = disk->capacity - free_now + bytes;
-}
-
-static int append(struct kl_store_log *log, uint32_t size)
-{
-    int64_t leo = store_fixture_view(log).leo;
-
-    /* As store_fixture_fill with salt 1. */
-    return store_fixture_append(&fx, log, 1, size, 1000003 + (uint64_t)leo, 0,
-                                fx.wall_ms);
 }
 
 /* Appends until that is refused for want of space. */
@@ -100,28 +46,20 @@ static void fill_disk(void)
     int rc = 0;
 
     for (int i = 0; rc != KL_EDISKFULL; i++) {
-        rc = append(i % 2 ? b : a, SIZE);
+        rc = space_help_append(&h, i % 2 ? b : a, SIZE);
         ck_assert_msg(rc == 0 || rc == KL_EAGAIN || rc == KL_EDISKFULL,
                       "append: %d", rc);
         if (rc == KL_EAGAIN || i % 7 == 0)
-            store_fixture_turn(&fx);
+            store_fixture_turn(&h.f);
         ck_assert_int_lt(i, 100000);
     }
-    ck_assert(kl_store_is_full(fx.store));
-}
-
-static void expect(struct kl_store_log *log)
-{
-    struct kl_store_view view = store_fixture_view(log);
-
-    ck_assert_int_eq(view.durable_leo, view.leo);
-    store_fixture_expect(&fx, log, view.start, view.leo, SIZE, 1);
+    ck_assert(kl_store_is_full(h.f.store));
 }
 
 static void reopen(void)
 {
-    a = store_fixture_reopen(&fx, &id_a);
-    b = kl_store_find(fx.store, &id_b);
+    a = store_fixture_reopen(&h.f, &id_a);
+    b = kl_store_find(h.f.store, &id_b);
 }
 
 /* ---- filling and freeing --------------------------------------------------
@@ -132,30 +70,33 @@ START_TEST(full_disk_refuses_appends_and_nothing_else)
     int64_t end;
 
     setup();
-    ck_assert_uint_eq(kl_base_stat_get(&stats()->reserve_bytes), MIB);
+    ck_assert_uint_eq(kl_base_stat_get(&space_help_stats(&h)->reserve_bytes),
+                      MIB);
     fill_disk();
-    wait_long();
-    ck_assert_uint_eq(kl_base_stat_get(&stats()->reserve_bytes), MIB / 16);
-    ck_assert_uint_eq(kl_base_stat_get(&stats()->full), 1);
-    ck_assert_uint_gt(kl_base_stat_get(&stats()->refusals), 0);
-    ck_assert_uint_eq(kl_base_stat_get(&stats()->pending_bytes), 0);
+    space_help_wait(&h);
+    ck_assert_uint_eq(kl_base_stat_get(&space_help_stats(&h)->reserve_bytes),
+                      MIB / 16);
+    ck_assert_uint_eq(kl_base_stat_get(&space_help_stats(&h)->full), 1);
+    ck_assert_uint_gt(kl_base_stat_get(&space_help_stats(&h)->refusals), 0);
+    ck_assert_uint_eq(kl_base_stat_get(&space_help_stats(&h)->pending_bytes),
+                      0);
     /* What was accepted is there; no more is. */
-    expect(a);
-    expect(b);
+    space_help_expect(&h, a, SIZE);
+    space_help_expect(&h, b, SIZE);
     end = store_fixture_view(a).leo;
     ck_assert_int_gt(end, 100);
-    ck_assert_int_eq(append(a, 1), KL_EDISKFULL);
+    ck_assert_int_eq(space_help_append(&h, a, 1), KL_EDISKFULL);
     ck_assert_int_eq(store_fixture_view(a).leo, end);
     /* All else goes on. */
     ck_assert_int_eq(kl_store_start_epoch(a, 3), 0);
     ck_assert_int_eq(kl_store_truncate(a, end - 3), 0);
     ck_assert_int_eq(kl_store_set_start(b, 5), 0);
-    kl_store_checkpoint_request(fx.store);
-    wait_long();
+    kl_store_checkpoint_request(h.f.store);
+    space_help_wait(&h);
     ck_assert_int_eq(store_fixture_view(a).durable_leo, end - 3);
     ck_assert_int_eq(store_fixture_view(b).durable_start, 5);
-    expect(a);
-    teardown();
+    space_help_expect(&h, a, SIZE);
+    space_help_deinit(&h);
 }
 END_TEST
 
@@ -167,8 +108,8 @@ START_TEST(full_store_comes_back)
 
     setup();
     fill_disk();
-    wait_long();
-    ck_assert(kl_store_is_full(fx.store));
+    space_help_wait(&h);
+    ck_assert(kl_store_is_full(h.f.store));
     kept = store_fixture_view(b).leo;
     view = store_fixture_view(a);
     if (_i == 0)
@@ -176,30 +117,31 @@ START_TEST(full_store_comes_back)
     else if (_i == 1)
         ck_assert_int_eq(kl_store_delete(a), 0);
     else
-        disk->capacity += 2 * MIB;
-    wait_long();
-    ck_assert(!kl_store_is_full(fx.store));
-    ck_assert_uint_eq(kl_base_stat_get(&stats()->reserve_bytes), MIB);
-    ck_assert_uint_eq(kl_base_stat_get(&stats()->full), 0);
+        h.disk->capacity += 2 * MIB;
+    space_help_wait(&h);
+    ck_assert(!kl_store_is_full(h.f.store));
+    ck_assert_uint_eq(kl_base_stat_get(&space_help_stats(&h)->reserve_bytes),
+                      MIB);
+    ck_assert_uint_eq(kl_base_stat_get(&space_help_stats(&h)->full), 0);
     if (_i == 1)
-        a = store_fixture_create(&fx, &id_a, KL_STORE_FLUSH_COMMIT, SEGMENT);
+        a = store_fixture_create(&h.f, &id_a, KL_STORE_FLUSH_COMMIT, SEGMENT);
     for (int i = 0; i < 20; i++) {
-        ck_assert_int_eq(append(a, SIZE), 0);
-        ck_assert_int_eq(append(b, SIZE), 0);
-        store_fixture_turn(&fx);
+        ck_assert_int_eq(space_help_append(&h, a, SIZE), 0);
+        ck_assert_int_eq(space_help_append(&h, b, SIZE), 0);
+        store_fixture_turn(&h.f);
     }
-    wait_long();
-    expect(a);
-    expect(b);
+    space_help_wait(&h);
+    space_help_expect(&h, a, SIZE);
+    space_help_expect(&h, b, SIZE);
     ck_assert_int_eq(store_fixture_view(b).leo, kept + 20);
     /* And again. */
     fill_disk();
-    wait_long();
-    store_fixture_crash(&fx);
+    space_help_wait(&h);
+    store_fixture_crash(&h.f);
     reopen();
-    expect(a);
-    expect(b);
-    teardown();
+    space_help_expect(&h, a, SIZE);
+    space_help_expect(&h, b, SIZE);
+    space_help_deinit(&h);
 }
 END_TEST
 
@@ -210,19 +152,19 @@ START_TEST(room_is_told)
 
     setup();
     fill_disk();
-    wait_long();
-    disk->capacity += 2 * MIB;
+    space_help_wait(&h);
+    h.disk->capacity += 2 * MIB;
     for (int i = 0; i < 60; i++) {
-        fx.now_ns += 50000000;
-        kl_store_turn(fx.store, fx.now_ns, fx.wall_ms);
-        while (kl_store_next_event(fx.store, &event))
+        h.f.now_ns += 50000000;
+        kl_store_turn(h.f.store, h.f.now_ns, h.f.wall_ms);
+        while (kl_store_next_event(h.f.store, &event))
             if (event.type == KL_STORE_EVENT_ROOM) {
                 told++;
-                ck_assert(!kl_store_is_full(fx.store));
+                ck_assert(!kl_store_is_full(h.f.store));
             }
     }
     ck_assert_int_eq(told, 1);
-    teardown();
+    space_help_deinit(&h);
 }
 END_TEST
 
@@ -233,27 +175,27 @@ START_TEST(waiting_for_space_costs_little)
 
     setup();
     fill_disk();
-    wait_long();
-    calls = trace_vfs_count(&fx.trace, TRACE_VFS_ANY);
+    space_help_wait(&h);
+    calls = trace_vfs_count(&h.f.trace, TRACE_VFS_ANY);
     for (int i = 0; i < 10; i++) {
-        int64_t at = kl_store_deadline(fx.store);
+        int64_t at = kl_store_deadline(h.f.store);
 
         ck_assert_int_lt(at, INT64_MAX);
-        ck_assert_int_gt(at, fx.now_ns);
-        fx.now_ns = at;
-        store_fixture_turn(&fx);
-        store_fixture_turn(&fx);
+        ck_assert_int_gt(at, h.f.now_ns);
+        h.f.now_ns = at;
+        store_fixture_turn(&h.f);
+        store_fixture_turn(&h.f);
     }
-    ck_assert_uint_lt(trace_vfs_count(&fx.trace, TRACE_VFS_ANY), calls + 50);
-    disk->capacity += 2 * MIB;
+    ck_assert_uint_lt(trace_vfs_count(&h.f.trace, TRACE_VFS_ANY), calls + 50);
+    h.disk->capacity += 2 * MIB;
     for (int i = 0; i < 10; i++) {
-        if (kl_store_deadline(fx.store) < INT64_MAX)
-            fx.now_ns = kl_store_deadline(fx.store);
-        store_fixture_turn(&fx);
-        store_fixture_turn(&fx);
+        if (kl_store_deadline(h.f.store) < INT64_MAX)
+            h.f.now_ns = kl_store_deadline(h.f.store);
+        store_fixture_turn(&h.f);
+        store_fixture_turn(&h.f);
     }
-    ck_assert(!kl_store_is_full(fx.store));
-    teardown();
+    ck_assert(!kl_store_is_full(h.f.store));
+    space_help_deinit(&h);
 }
 END_TEST
 
@@ -263,15 +205,15 @@ START_TEST(metadata_is_never_refused)
     struct kl_store_log *meta;
 
     setup();
-    meta = store_fixture_create(&fx, &id, KL_STORE_FLUSH_COMMIT, MIB);
+    meta = store_fixture_create(&h.f, &id, KL_STORE_FLUSH_COMMIT, MIB);
     fill_disk();
     for (int i = 0; i < 20; i++) {
-        ck_assert_int_eq(append(meta, SIZE), 0);
-        store_fixture_turn(&fx);
+        ck_assert_int_eq(space_help_append(&h, meta, SIZE), 0);
+        store_fixture_turn(&h.f);
     }
-    wait_long();
-    expect(meta);
-    teardown();
+    space_help_wait(&h);
+    space_help_expect(&h, meta, SIZE);
+    space_help_deinit(&h);
 }
 END_TEST
 
@@ -289,40 +231,42 @@ static void accept(uint64_t seed)
 
     setup_disk(0);
     kl_base_rng_seed(&rng, seed);
-    fx.config.pending_bytes_max = 8 * MIB;
-    ck_assert_int_eq(store_fixture_open(&fx), 0);
+    h.f.config.pending_bytes_max = 8 * MIB;
+    ck_assert_int_eq(store_fixture_open(&h.f), 0);
     for (int i = 0; i < 6; i++) {
         struct kl_store_id id = store_fixture_id(i, i);
 
         logs[i] = store_fixture_create(
-            &fx, &id, i % 2 ? KL_STORE_FLUSH_INTERVAL : KL_STORE_FLUSH_COMMIT,
+            &h.f, &id, i % 2 ? KL_STORE_FLUSH_INTERVAL : KL_STORE_FLUSH_COMMIT,
             8192 + kl_base_rng_below(&rng, 40000));
     }
     for (int i = (int)kl_base_rng_below(&rng, 200); i > 0; i--) {
-        append(logs[kl_base_rng_below(&rng, 6)], 700);
-        store_fixture_turn(&fx);
+        space_help_append(&h, logs[kl_base_rng_below(&rng, 6)], 700);
+        store_fixture_turn(&h.f);
     }
     if (kl_base_rng_below(&rng, 2))
         kl_store_truncate(logs[0], store_fixture_view(logs[0]).leo / 2);
     while (rc == 0)
-        rc = append(logs[kl_base_rng_below(&rng, 6)],
-                    (uint32_t)kl_base_rng_below(&rng, 4000));
+        rc = space_help_append(&h, logs[kl_base_rng_below(&rng, 6)],
+                               (uint32_t)kl_base_rng_below(&rng, 4000));
     ck_assert_int_eq(rc, KL_EAGAIN);
-    leave(0);
+    space_help_leave(&h, 0);
     for (int i = 0; i < 6; i++)
         ends[i] = store_fixture_view(logs[i]).leo;
-    wait_long();
-    ck_assert_uint_eq(kl_base_stat_get(&stats()->pending_bytes), 0);
-    ck_assert_uint_eq(fx.store->space.charged, 0);
+    space_help_wait(&h);
+    ck_assert_uint_eq(kl_base_stat_get(&space_help_stats(&h)->pending_bytes),
+                      0);
+    ck_assert_uint_eq(h.f.store->space.charged, 0);
     for (int i = 0; i < 6; i++)
         ck_assert_int_eq(store_fixture_view(logs[i]).durable_leo, ends[i]);
-    ck_assert(kl_store_is_full(fx.store));
-    kl_store_checkpoint_request(fx.store);
-    wait_long();
-    ck_assert_uint_eq(fx.store->space.manifests, 0);
-    ck_assert_uint_ge(room(), MIB / 16); /* that much was for others */
-    store_fixture_close(&fx);
-    teardown();
+    ck_assert(kl_store_is_full(h.f.store));
+    kl_store_checkpoint_request(h.f.store);
+    space_help_wait(&h);
+    ck_assert_uint_eq(h.f.store->space.manifests, 0);
+    ck_assert_uint_ge(space_help_room(&h),
+                      MIB / 16); /* that much was for others */
+    store_fixture_close(&h.f);
+    space_help_deinit(&h);
 }
 
 START_TEST(what_was_accepted_fits)
@@ -336,20 +280,20 @@ START_TEST(charges_come_back)
 {
     setup();
     for (int i = 0; i < 100; i++) {
-        ck_assert_int_eq(append(i % 2 ? a : b, SIZE), 0);
+        ck_assert_int_eq(space_help_append(&h, i % 2 ? a : b, SIZE), 0);
         if (i % 10 == 0)
             ck_assert_int_eq(
                 kl_store_truncate(a, store_fixture_view(a).leo / 2), 0);
         if (i % 5 == 0)
-            store_fixture_turn(&fx);
+            store_fixture_turn(&h.f);
     }
-    ck_assert_uint_gt(fx.store->space.charged, 0);
+    ck_assert_uint_gt(h.f.store->space.charged, 0);
     ck_assert_int_eq(kl_store_delete(b), 0);
-    kl_store_checkpoint_request(fx.store);
-    wait_long();
-    ck_assert_uint_eq(fx.store->space.charged, 0);
-    ck_assert_uint_eq(fx.store->space.manifests, 0);
-    teardown();
+    kl_store_checkpoint_request(h.f.store);
+    space_help_wait(&h);
+    ck_assert_uint_eq(h.f.store->space.charged, 0);
+    ck_assert_uint_eq(h.f.store->space.manifests, 0);
+    space_help_deinit(&h);
 }
 END_TEST
 
@@ -358,36 +302,40 @@ START_TEST(stolen_space_is_waited_for)
 {
     setup();
     for (int i = 0; i < 40; i++) {
-        append(a, SIZE);
-        store_fixture_turn(&fx);
+        space_help_append(&h, a, SIZE);
+        store_fixture_turn(&h.f);
     }
     for (int i = 0; i < 40; i++)
-        append(a, SIZE);
-    trace_vfs_fail_path(&fx.trace, TRACE_VFS_WRITE, ".seg", KL_EDISKFULL);
+        space_help_append(&h, a, SIZE);
+    trace_vfs_fail_path(&h.f.trace, TRACE_VFS_WRITE, ".seg", KL_EDISKFULL);
     for (int i = 0; i < 20; i++)
-        store_fixture_turn(&fx);
-    ck_assert_uint_lt(kl_base_stat_get(&stats()->reserve_bytes), MIB);
-    leave(0);
-    trace_vfs_heal(&fx.trace);
-    wait_long();
-    ck_assert_uint_gt(kl_base_stat_get(&stats()->pending_bytes), 0);
-    store_fixture_expect(&fx, a, 0, store_fixture_view(a).durable_leo, SIZE, 1);
-    ck_assert_int_eq(append(a, SIZE), KL_EDISKFULL);
-    ck_assert_uint_eq(room(), 0);
+        store_fixture_turn(&h.f);
+    ck_assert_uint_lt(kl_base_stat_get(&space_help_stats(&h)->reserve_bytes),
+                      MIB);
+    space_help_leave(&h, 0);
+    trace_vfs_heal(&h.f.trace);
+    space_help_wait(&h);
+    ck_assert_uint_gt(kl_base_stat_get(&space_help_stats(&h)->pending_bytes),
+                      0);
+    store_fixture_expect(&h.f, a, 0, store_fixture_view(a).durable_leo, SIZE,
+                         1);
+    ck_assert_int_eq(space_help_append(&h, a, SIZE), KL_EDISKFULL);
+    ck_assert_uint_eq(space_help_room(&h), 0);
     if (_i == 0) {
         ck_assert_int_eq(kl_store_delete(b), 0); /* it has nothing to give */
         ck_assert_int_eq(kl_store_delete(a), 0);
     } else {
-        disk->capacity += 2 * MIB;
+        h.disk->capacity += 2 * MIB;
     }
-    wait_long();
-    ck_assert_uint_eq(kl_base_stat_get(&stats()->pending_bytes), 0);
+    space_help_wait(&h);
+    ck_assert_uint_eq(kl_base_stat_get(&space_help_stats(&h)->pending_bytes),
+                      0);
     if (_i == 1)
-        expect(a);
-    disk->capacity += 2 * MIB;
-    wait_long();
-    ck_assert(!kl_store_is_full(fx.store));
-    teardown();
+        space_help_expect(&h, a, SIZE);
+    h.disk->capacity += 2 * MIB;
+    space_help_wait(&h);
+    ck_assert(!kl_store_is_full(h.f.store));
+    space_help_deinit(&h);
 }
 END_TEST
 
@@ -399,23 +347,23 @@ START_TEST(full_store_opens_full)
     setup();
     fill_disk();
     if (_i == 0)
-        wait_long();
+        space_help_wait(&h);
     if (_i < 2) {
-        store_fixture_crash(&fx);
+        store_fixture_crash(&h.f);
     } else {
-        store_fixture_close(&fx);
+        store_fixture_close(&h.f);
     }
-    leave(_i == 1 ? 100000 : 0);
+    space_help_leave(&h, _i == 1 ? 100000 : 0);
     reopen();
-    ck_assert(kl_store_is_full(fx.store));
-    ck_assert_int_eq(append(a, 1), KL_EDISKFULL);
-    expect(a);
-    expect(b);
-    disk->capacity += 2 * MIB;
-    wait_long();
-    ck_assert(!kl_store_is_full(fx.store));
-    ck_assert_int_eq(append(a, SIZE), 0);
-    teardown();
+    ck_assert(kl_store_is_full(h.f.store));
+    ck_assert_int_eq(space_help_append(&h, a, 1), KL_EDISKFULL);
+    space_help_expect(&h, a, SIZE);
+    space_help_expect(&h, b, SIZE);
+    h.disk->capacity += 2 * MIB;
+    space_help_wait(&h);
+    ck_assert(!kl_store_is_full(h.f.store));
+    ck_assert_int_eq(space_help_append(&h, a, SIZE), 0);
+    space_help_deinit(&h);
 }
 END_TEST
 
@@ -426,72 +374,74 @@ START_TEST(replay_without_space_loses_nothing)
     int rc;
 
     setup();
-    trace_vfs_fail_path(&fx.trace, TRACE_VFS_WRITE, ".seg", KL_ENOFILES);
+    trace_vfs_fail_path(&h.f.trace, TRACE_VFS_WRITE, ".seg", KL_ENOFILES);
     for (int i = 0; i < 15; i++)
-        append(a, SIZE);
-    store_fixture_settle(&fx);
+        space_help_append(&h, a, SIZE);
+    store_fixture_settle(&h.f);
     end = store_fixture_view(a).durable_leo;
     ck_assert_int_eq(end, 15);
-    store_fixture_crash(&fx);
-    trace_vfs_heal(&fx.trace);
+    store_fixture_crash(&h.f);
+    trace_vfs_heal(&h.f.trace);
     if (_i == 1) {
-        store_fixture_save(&fx, "data/reserve", "", 0);
-        leave(1000);
-        rc = store_fixture_open(&fx);
+        store_fixture_save(&h.f, "data/reserve", "", 0);
+        space_help_leave(&h, 1000);
+        rc = store_fixture_open(&h.f);
         ck_assert_int_eq(rc, KL_EDISKFULL);
-        ck_assert_int_eq(fx.error.code, KL_EDISKFULL);
-        ck_assert_ptr_nonnull(strstr(fx.error.text, "no space left"));
-        store_fixture_crash(&fx);
-        disk->capacity += 200000;
+        ck_assert_int_eq(h.f.error.code, KL_EDISKFULL);
+        ck_assert_ptr_nonnull(strstr(h.f.error.text, "no space left"));
+        store_fixture_crash(&h.f);
+        h.disk->capacity += 200000;
     } else {
-        leave(0); /* the reserve has it */
+        space_help_leave(&h, 0); /* the reserve has it */
     }
     reopen();
-    ck_assert(kl_store_is_full(fx.store));
+    ck_assert(kl_store_is_full(h.f.store));
     ck_assert_int_eq(store_fixture_view(a).leo, end);
-    expect(a);
-    teardown();
+    space_help_expect(&h, a, SIZE);
+    space_help_deinit(&h);
 }
 END_TEST
 
 START_TEST(format_needs_space_for_the_reserve)
 {
     setup_disk(MIB);
-    ck_assert_int_eq(store_fixture_open(&fx), KL_EDISKFULL);
-    ck_assert_ptr_nonnull(strstr(fx.error.text, "reserve"));
-    store_fixture_crash(&fx);
-    disk->capacity = 2 * MIB;
-    ck_assert_int_eq(store_fixture_open(&fx), 0);
+    ck_assert_int_eq(store_fixture_open(&h.f), KL_EDISKFULL);
+    ck_assert_ptr_nonnull(strstr(h.f.error.text, "reserve"));
+    store_fixture_crash(&h.f);
+    h.disk->capacity = 2 * MIB;
+    ck_assert_int_eq(store_fixture_open(&h.f), 0);
     create();
-    ck_assert_int_eq(append(a, SIZE), 0);
-    teardown();
+    ck_assert_int_eq(space_help_append(&h, a, SIZE), 0);
+    space_help_deinit(&h);
 }
 END_TEST
 
 START_TEST(ring_is_smaller_on_a_small_disk)
 {
     setup_disk(8 * MIB);
-    fx.config.ring_bytes = 0;
-    ck_assert_int_eq(store_fixture_open(&fx), 0);
-    ck_assert_uint_eq(kl_base_stat_get(&stats()->ring_bytes), MIB);
-    ck_assert_uint_eq(kl_base_stat_get(&stats()->reserve_bytes), MIB);
-    teardown();
+    h.f.config.ring_bytes = 0;
+    ck_assert_int_eq(store_fixture_open(&h.f), 0);
+    ck_assert_uint_eq(kl_base_stat_get(&space_help_stats(&h)->ring_bytes), MIB);
+    ck_assert_uint_eq(kl_base_stat_get(&space_help_stats(&h)->reserve_bytes),
+                      MIB);
+    space_help_deinit(&h);
 }
 END_TEST
 
 START_TEST(lost_reserve_is_made_again)
 {
     setup();
-    store_fixture_crash(&fx);
+    store_fixture_crash(&h.f);
     if (_i == 0)
-        store_fixture_unlink(&fx, "data/reserve");
+        store_fixture_unlink(&h.f, "data/reserve");
     else
-        store_fixture_save(&fx, "data/reserve", "x", 1);
+        store_fixture_save(&h.f, "data/reserve", "x", 1);
     reopen();
-    ck_assert(!kl_store_is_full(fx.store));
-    ck_assert_uint_eq(kl_base_stat_get(&stats()->reserve_bytes), MIB);
-    ck_assert_int_eq(append(a, SIZE), 0);
-    teardown();
+    ck_assert(!kl_store_is_full(h.f.store));
+    ck_assert_uint_eq(kl_base_stat_get(&space_help_stats(&h)->reserve_bytes),
+                      MIB);
+    ck_assert_int_eq(space_help_append(&h, a, SIZE), 0);
+    space_help_deinit(&h);
 }
 END_TEST
 
@@ -502,23 +452,24 @@ START_TEST(slots_grow_before_they_must)
     for (int i = 0; i < 400; i++) {
         struct kl_store_id id = store_fixture_id(5, i);
 
-        store_fixture_create(&fx, &id, KL_STORE_FLUSH_COMMIT, SEGMENT);
+        store_fixture_create(&h.f, &id, KL_STORE_FLUSH_COMMIT, SEGMENT);
         if (i % 50 == 0) {
-            kl_store_checkpoint_request(fx.store);
-            store_fixture_settle(&fx);
+            kl_store_checkpoint_request(h.f.store);
+            store_fixture_settle(&h.f);
         }
     }
-    store_fixture_settle(&fx);
-    leave(0);
+    store_fixture_settle(&h.f);
+    space_help_leave(&h, 0);
     for (int i = 0; i < 4; i++) {
-        uint64_t before = kl_base_stat_get(&stats()->checkpoints);
+        uint64_t before = kl_base_stat_get(&space_help_stats(&h)->checkpoints);
 
-        kl_store_checkpoint_request(fx.store);
-        store_fixture_settle(&fx);
-        ck_assert_uint_gt(kl_base_stat_get(&stats()->checkpoints), before);
+        kl_store_checkpoint_request(h.f.store);
+        store_fixture_settle(&h.f);
+        ck_assert_uint_gt(kl_base_stat_get(&space_help_stats(&h)->checkpoints),
+                          before);
     }
-    ck_assert_uint_eq(kl_base_stat_get(&stats()->retries), 0);
-    teardown();
+    ck_assert_uint_eq(kl_base_stat_get(&space_help_stats(&h)->retries), 0);
+    space_help_deinit(&h);
 }
 END_TEST
 
@@ -529,7 +480,7 @@ static uint16_t version(void)
 {
     struct kl_store_identity id;
     size_t size;
-    uint8_t *data = store_fixture_load(&fx, "data/identity", &size);
+    uint8_t *data = store_fixture_load(&h.f, "data/identity", &size);
 
     ck_assert_int_eq(kl_store_identity_decode(data, size, &id), 0);
     free(data);
@@ -541,14 +492,14 @@ static void set_version(uint16_t to)
     struct kl_store_identity id;
     struct kl_base_buf buf;
     size_t size;
-    uint8_t *data = store_fixture_load(&fx, "data/identity", &size);
+    uint8_t *data = store_fixture_load(&h.f, "data/identity", &size);
 
     ck_assert_int_eq(kl_store_identity_decode(data, size, &id), 0);
     free(data);
     id.version = to;
-    kl_base_buf_init(&buf, &fx.alloc.alloc);
+    kl_base_buf_init(&buf, &h.f.alloc.alloc);
     ck_assert_int_eq(kl_store_identity_encode(&buf, &id), 0);
-    store_fixture_save(&fx, "data/identity", buf.data, buf.size);
+    store_fixture_save(&h.f, "data/identity", buf.data, buf.size);
     kl_base_buf_deinit(&buf);
 }
 
@@ -556,15 +507,15 @@ static void set_version(uint16_t to)
 static void setup_old(void)
 {
     setup_disk(3 * MIB);
-    ck_assert_int_eq(store_fixture_open(&fx), 0);
+    ck_assert_int_eq(store_fixture_open(&h.f), 0);
     ck_assert_int_eq(version(), KL_STORE_FORMAT);
     create();
     for (int i = 0; i < 20; i++)
-        append(i % 2 ? b : a, SIZE);
-    store_fixture_close(&fx);
+        space_help_append(&h, i % 2 ? b : a, SIZE);
+    store_fixture_close(&h.f);
     set_version(1);
-    store_fixture_unlink(&fx, "data/reserve");
-    sim_disk_settle(disk);
+    store_fixture_unlink(&h.f, "data/reserve");
+    sim_disk_settle(h.disk);
 }
 
 START_TEST(old_folder_is_upgraded)
@@ -572,12 +523,13 @@ START_TEST(old_folder_is_upgraded)
     setup_old();
     reopen();
     ck_assert_int_eq(version(), KL_STORE_FORMAT);
-    ck_assert_int_eq(kl_store_identity(fx.store)->version, KL_STORE_FORMAT);
-    ck_assert(!kl_store_is_full(fx.store));
-    ck_assert_uint_eq(kl_base_stat_get(&stats()->reserve_bytes), MIB);
-    expect(a);
-    expect(b);
-    teardown();
+    ck_assert_int_eq(kl_store_identity(h.f.store)->version, KL_STORE_FORMAT);
+    ck_assert(!kl_store_is_full(h.f.store));
+    ck_assert_uint_eq(kl_base_stat_get(&space_help_stats(&h)->reserve_bytes),
+                      MIB);
+    space_help_expect(&h, a, SIZE);
+    space_help_expect(&h, b, SIZE);
+    space_help_deinit(&h);
 }
 END_TEST
 
@@ -585,20 +537,20 @@ END_TEST
 START_TEST(old_folder_without_space_is_upgraded_later)
 {
     setup_old();
-    leave(50000);
+    space_help_leave(&h, 50000);
     reopen();
     ck_assert_int_eq(version(), 1);
-    ck_assert(kl_store_is_full(fx.store));
-    expect(a);
-    disk->capacity += 2 * MIB;
-    wait_long();
-    ck_assert(!kl_store_is_full(fx.store));
-    ck_assert_int_eq(append(a, SIZE), 0);
-    store_fixture_close(&fx);
+    ck_assert(kl_store_is_full(h.f.store));
+    space_help_expect(&h, a, SIZE);
+    h.disk->capacity += 2 * MIB;
+    space_help_wait(&h);
+    ck_assert(!kl_store_is_full(h.f.store));
+    ck_assert_int_eq(space_help_append(&h, a, SIZE), 0);
+    store_fixture_close(&h.f);
     reopen();
     ck_assert_int_eq(version(), KL_STORE_FORMAT);
-    expect(a);
-    teardown();
+    space_help_expect(&h, a, SIZE);
+    space_help_deinit(&h);
 }
 END_TEST
 
@@ -608,19 +560,19 @@ START_TEST(newer_folder_is_refused)
     set_version(KL_STORE_FORMAT);
     {
         size_t size;
-        uint8_t *data = store_fixture_load(&fx, "data/identity", &size);
+        uint8_t *data = store_fixture_load(&h.f, "data/identity", &size);
 
         data[4]++;
         kl_base_put_le64(data + 16,
                          kl_base_hash(data + KL_STORE_ENVELOPE,
                                       size - KL_STORE_ENVELOPE,
                                       kl_base_get_le64(data) ^ size));
-        store_fixture_save(&fx, "data/identity", data, size);
+        store_fixture_save(&h.f, "data/identity", data, size);
         free(data);
     }
-    ck_assert_int_eq(store_fixture_open(&fx), KL_EFORMAT);
-    ck_assert(!store_fixture_exists(&fx, "data/reserve"));
-    teardown();
+    ck_assert_int_eq(store_fixture_open(&h.f), KL_EFORMAT);
+    ck_assert(!store_fixture_exists(&h.f, "data/reserve"));
+    space_help_deinit(&h);
 }
 END_TEST
 
@@ -637,21 +589,21 @@ START_TEST(upgrade_survives_every_cut)
             struct sim_disk *after;
 
             setup_old();
-            trace_vfs_cut(&fx.trace, calls);
-            was_cut = store_fixture_open(&fx) != 0;
-            after = sim_disk_crash(disk, choice);
-            store_fixture_crash(&fx);
-            trace_vfs_heal(&fx.trace);
-            sim_disk_free(disk);
-            disk = after;
-            fx.memory = fx.trace.inner = &disk->base;
+            trace_vfs_cut(&h.f.trace, calls);
+            was_cut = store_fixture_open(&h.f) != 0;
+            after = sim_disk_crash(h.disk, choice);
+            store_fixture_crash(&h.f);
+            trace_vfs_heal(&h.f.trace);
+            sim_disk_free(h.disk);
+            h.disk = after;
+            h.f.memory = h.f.trace.inner = &h.disk->base;
             upgraded += version() == KL_STORE_FORMAT;
             reopen();
             ck_assert_int_eq(version(), KL_STORE_FORMAT);
-            ck_assert(!kl_store_is_full(fx.store));
-            expect(a);
-            expect(b);
-            teardown();
+            ck_assert(!kl_store_is_full(h.f.store));
+            space_help_expect(&h, a, SIZE);
+            space_help_expect(&h, b, SIZE);
+            space_help_deinit(&h);
         }
     }
     ck_assert_int_gt(upgraded, 1);
