@@ -9,6 +9,9 @@
 
 #include <string.h>
 
+/* Truncation count of a segment whose header cannot be read. */
+#define REBUILD_UNKNOWN UINT32_MAX
+
 struct rebuild
 {
     struct kl_store_log *log;
@@ -73,6 +76,7 @@ static int rebuild_header(const struct kl_store_log *log,
 
     if (!block)
         return KL_ENOMEM;
+    info->truncation = REBUILD_UNKNOWN;
     rc = file->vfs->ops->read(file, block, KL_STORE_BLOCK, 0, &got);
     if (rc == 0 && got == KL_STORE_BLOCK &&
         kl_store_segment_header_decode(block, &h) == 0) {
@@ -122,6 +126,27 @@ static void rebuild_erase(struct rebuild *b, size_t index)
             (b->count - index) * sizeof *b->items);
 }
 
+/* A segment was cut off where one that begins no later was begun after more
+ * truncations: the log had ended there by then. One that does not say when it
+ * was begun is taken to be as new as the one before it. */
+static void rebuild_drop_cut(struct rebuild *b)
+{
+    uint32_t newest = 0;
+
+    for (size_t i = 0; i < b->count;) {
+        struct kl_store_segment_info *info = &b->items[i];
+
+        if (info->truncation == REBUILD_UNKNOWN)
+            info->truncation = newest;
+        if (info->truncation < newest) {
+            rebuild_erase(b, i);
+            continue;
+        }
+        newest = info->truncation;
+        i++;
+    }
+}
+
 /* Where two overlap, the one begun after more truncations is what was written
  * last; else the later one had been cut off. */
 static void rebuild_resolve(struct rebuild *b)
@@ -160,6 +185,7 @@ static int rebuild_files(struct rebuild *b)
         else
             i++;
     }
+    rebuild_drop_cut(b);
     rebuild_resolve(b);
     return 0;
 }
