@@ -31,6 +31,7 @@ static const char tool_help[] =
     "  dump [-f] [-j] [wal]\n"
     "  dump [-f] [-j] [-r] log TOPIC PARTITION\n"
     "  dump [-j] [-r] file PATH\n"
+    "  salvage [-j] NEWDIR\n"
     "options:\n"
     "  -D DIR  the data folder\n"
     "  -C      make the folder where there is none, as topic create does\n"
@@ -338,6 +339,7 @@ static int tool_run(struct tool *t, char **argv)
         {"accept-loss", tool_accept_loss, "", "", 0},
         {"verify", tool_verify, "fj", "", 1},
         {"dump", tool_dump, "fjr", "", 1},
+        {"salvage", tool_salvage, "j", "", 1},
     };
     struct tool_args args = {0};
 

@@ -1,6 +1,6 @@
 /*
- * verify and dump: looking at a folder without opening it. The library does the
- * looking and words what it finds; here it is printed, a line each.
+ * verify, dump and salvage: looking at a folder without opening it. The library
+ * does the looking and words what it finds; here it is printed, a line each.
  */
 #include "kraftlog_tool.h"
 
@@ -72,7 +72,9 @@ static int offline_finish(struct offline *o, int rc, const char *object)
     while (rc == KL_OK && !ferror(stdout) &&
            (rc = kl_inspect_next(o->inspect, &item)) == KL_OK) {
         offline_print(item, o->is_json);
-        o->found = offline_int(item, "damage") || offline_int(item, "covered");
+        o->found = offline_int(item, "damage") ||
+                   offline_int(item, "covered") ||
+                   offline_int(item, "lost_ranges");
     }
     status = o->found ? OFFLINE_FOUND : OFFLINE_OK;
     if (tool_finish_output() != TOOL_OK)
@@ -98,6 +100,21 @@ int tool_verify(struct tool *t, struct tool_args *args)
     rc = kl_inspect_new(&o.inspect, NULL);
     if (rc == KL_OK)
         rc = kl_inspect_verify(o.inspect, t->dir, o.flags);
+    return offline_finish(&o, rc, t->dir);
+}
+
+int tool_salvage(struct tool *t, struct tool_args *args)
+{
+    struct offline o = {.args = args};
+    int rc;
+
+    if (offline_options(&o) != TOOL_OK ||
+        tool_dir_operand(t, args) != TOOL_OK ||
+        tool_operands(args, 1, 1, "NEWDIR") != TOOL_OK)
+        return TOOL_USAGE;
+    rc = kl_inspect_new(&o.inspect, NULL);
+    if (rc == KL_OK)
+        rc = kl_inspect_salvage(o.inspect, t->dir, args->operands[0], 0);
     return offline_finish(&o, rc, t->dir);
 }
 

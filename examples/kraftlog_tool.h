@@ -91,6 +91,7 @@ int tool_accept_loss(struct tool *t, struct tool_args *args);
 /* Without a node (kraftlog_offline.c). */
 int tool_verify(struct tool *t, struct tool_args *args);
 int tool_dump(struct tool *t, struct tool_args *args);
+int tool_salvage(struct tool *t, struct tool_args *args);
 
 /* ---- JSON that the library wrote (kraftlog_json.c) ---- */
 

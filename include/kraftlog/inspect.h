@@ -1,6 +1,6 @@
 /*
- * Looking at a data folder without opening it as a node: is it whole, and what
- * is in it?
+ * Looking at a data folder without opening it as a node: is it whole, what is
+ * in it, and saving what is good to a new one.
  *
  * A task is begun and then gives items one after another: lines of a report,
  * each with a type and fields that have names. What types and fields there are
@@ -87,6 +87,17 @@ KL_API int kl_inspect_dump_log(kl_inspect *inspect, const char *dir,
  * KL_ECORRUPT where it is none of these. */
 KL_API int kl_inspect_dump_file(kl_inspect *inspect, const char *path,
                                 uint32_t flags);
+
+/* Saves what is good to a new folder, which is absent or empty: all logs with
+ * their identifiers, names, configuration, offsets and epochs, from segments
+ * and write-ahead log, wherever a copy verifies. Offsets that are lost are a
+ * gap there and give KL_ECORRUPT. Node and cluster stay the same; the directory
+ * is a new one, which has no vote of the old. flags is 0. Items: "note", for
+ * each log "lost" and "saved", or "skipped" where its topic was deleted, at the
+ * end "summary". Only after that the new folder is a store. KL_EEXIST where the
+ * new folder is not empty, KL_EDISKFULL. */
+KL_API int kl_inspect_salvage(kl_inspect *inspect, const char *dir,
+                              const char *new_dir, uint32_t flags);
 
 /* The next item. It lives until the next call with this handle. KL_EEND behind
  * the last one, KL_ESTATE where no task was begun or it has failed, KL_EIO and

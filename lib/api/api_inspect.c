@@ -135,6 +135,17 @@ int kl_inspect_dump_file(kl_inspect *inspect, const char *path, uint32_t flags)
     return r ? r : kl_runtime_inspect_dump_file(inspect->core, path, flags);
 }
 
+int kl_inspect_salvage(kl_inspect *inspect, const char *dir,
+                       const char *new_dir, uint32_t flags)
+{
+    int r = inspect_check(inspect, dir, flags, 0);
+
+    if (r == 0 && (!new_dir || !*new_dir))
+        r = KL_EINVAL;
+    return r ? r
+             : kl_runtime_inspect_salvage(inspect->core, dir, new_dir, flags);
+}
+
 int kl_inspect_next(kl_inspect *inspect, const kl_item **item_out)
 {
     const struct kl_runtime_item *item;

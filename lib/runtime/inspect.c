@@ -53,10 +53,19 @@ void kl_runtime_inspect_end(struct kl_runtime_inspect *in)
     kl_base_buf_deinit(&in->frame);
     kl_store_dump_free(in->dump);
     in->dump = NULL;
+    kl_store_salvage_free(in->salvage);
+    in->salvage = NULL;
+    if (in->lanes)
+        in->lanes->ops->free(in->lanes);
+    in->lanes = NULL;
+    in->has_log = 0;
+    in->saved_logs = in->saved_records = 0;
+    in->lost_ranges = in->lost_offsets = 0;
     if (in->topics)
         kl_controller_free(in->topics);
     in->topics = NULL;
     in->topics_partial = 0;
+    in->topics_seen = 0;
     kl_store_inspect_free(in->store);
     in->store = NULL;
     in->step = NULL;

@@ -37,6 +37,8 @@ int kl_runtime_inspect_dump_log(struct kl_runtime_inspect *in, const char *dir,
                                 uint32_t flags);
 int kl_runtime_inspect_dump_file(struct kl_runtime_inspect *in,
                                  const char *path, uint32_t flags);
+int kl_runtime_inspect_salvage(struct kl_runtime_inspect *in, const char *dir,
+                               const char *new_dir, uint32_t flags);
 
 /* The next item, which lives until the next call. */
 int kl_runtime_inspect_next(struct kl_runtime_inspect *in,

@@ -133,12 +133,13 @@ static int dump_put_entry(struct kl_runtime_inspect *in,
 }
 
 static int dump_put_lost(struct kl_runtime_inspect *in,
-                         const struct kl_store_range *lost)
+                         const struct kl_store_dump_event *e)
 {
     struct kl_runtime_item *item = kl_runtime_inspect_add(in, "lost");
 
-    kl_runtime_item_put(item, "from", lost->from);
-    kl_runtime_item_put(item, "end", lost->to);
+    kl_runtime_item_put(item, "from", e->lost.from);
+    kl_runtime_item_put(item, "end", e->lost.end);
+    kl_runtime_item_text(item, "kind", kl_store_finding_name(e->lost.why));
     return kl_runtime_item_end(item);
 }
 
@@ -169,8 +170,10 @@ static int dump_put_batch(struct kl_runtime_inspect *in,
     kl_runtime_item_put(item, "max_timestamp", info->max_timestamp);
     if (f->segment >= 0)
         kl_runtime_item_put(item, "segment", f->segment);
-    else
+    else if (f->wal_file >= 0)
         kl_runtime_item_put(item, "wal", f->wal_file);
+    else
+        kl_runtime_item_text(item, "from", "quarantine");
     kl_runtime_item_put(item, "position", (int64_t)f->position);
     return kl_runtime_item_end(item);
 }
@@ -299,7 +302,7 @@ static int dump_event(const struct kl_store_dump_event *e, void *user)
     case KL_STORE_DUMP_FRAME:
         return dump_put_frame(in, e->frame);
     case KL_STORE_DUMP_LOST:
-        return dump_put_lost(in, &e->lost);
+        return dump_put_lost(in, e);
     case KL_STORE_DUMP_INDEX:
         return dump_put_index(in, e);
     }

@@ -31,12 +31,25 @@ struct kl_runtime_inspect
     struct kl_store_inspect *store;
     struct kl_controller *topics; /* what the metadata log says */
     int topics_partial;           /* not all of it could be read */
+    uint64_t topics_seen;         /* batches of it */
 
     /* Of a dump. */
     struct kl_store_dump *dump;
     struct kl_base_buf frame; /* whose records are being told */
     struct kl_batch_iter records;
     int has_records; /* records is under way */
+
+    /* Of a salvage. */
+    struct kl_os_lanes *lanes;
+    struct kl_store_salvage *salvage;
+    struct kl_store_id log_id; /* the last one that was begun */
+    int has_log;
+    int32_t node_id;
+    int64_t wall_ms;
+    uint64_t saved_logs;
+    uint64_t saved_records;
+    uint64_t lost_ranges;
+    uint64_t lost_offsets;
 };
 
 /* Ends the task and begins with a folder. */

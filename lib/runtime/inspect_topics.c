@@ -15,6 +15,9 @@ static int topics_frame(const struct kl_store_content_frame *f, void *user)
 
     if (r == KL_ENOMEM)
         return r;
+    /* What a log that was cut at its start began with is not there. */
+    if (in->topics_seen++ == 0 && f->info->base_offset > 0)
+        in->topics_partial = 1;
     while (r == 0 && (r = kl_batch_iter_next(&it, &record)) == 0) {
         r = kl_controller_apply(in->topics, record.value, record.value_size,
                                 NULL);
@@ -29,11 +32,12 @@ static int topics_frame(const struct kl_store_content_frame *f, void *user)
     return r == KL_ENOMEM ? r : 0;
 }
 
-static int topics_lost(int64_t from, int64_t end, void *user)
+static int topics_lost(int64_t from, int64_t end,
+                       enum kl_store_finding_kind why, void *user)
 {
     struct kl_runtime_inspect *in = user;
 
-    (void)from, (void)end;
+    (void)from, (void)end, (void)why;
     in->topics_partial = 1;
     return 0;
 }

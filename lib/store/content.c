@@ -10,35 +10,86 @@
 /* ---- handing out ---------------------------------------------------------
  */
 
-static int content_lost(struct kl_store_content *c, int64_t from, int64_t end)
+static int content_lost(struct kl_store_content *c, int64_t end)
 {
-    if (from < c->log->start)
-        from = c->log->start;
-    if (from >= end)
-        return 0;
+    int64_t from = c->next;
+
     c->next = end;
-    return c->lost ? c->lost(from, end, c->user) : 0;
+    return c->lost ? c->lost(from, end, c->why, c->user) : 0;
 }
 
 static int content_emit(struct kl_store_content *c,
                         const struct kl_store_content_frame *f)
 {
-    int rc = 0;
+    int rc = c->frame(f, c->user);
 
-    if (f->info->last_offset < c->log->start)
-        return 0;
-    rc = c->frame(f, c->user);
     if (rc == 0) {
         c->next = f->info->last_offset + 1;
         c->epoch = f->info->leader_epoch;
+        c->why = KL_STORE_FINDING_GAP;
     }
     return rc;
 }
 
-/* Offsets [next, end) are not where they should be. */
+/* ---- what is missed -------------------------------------------------------
+ */
+
+static int content_rescue(struct kl_store_content *c)
+{
+    int rc = 0;
+
+    if (!c->in->rescue)
+        rc = kl_store_rescue_new(&c->in->rescue, c->in);
+    /* What was written behind the checkpoint may be all that is left of a
+     * group. */
+    if (rc == 0 && c->next >= c->keep && !c->has_spares) {
+        rc = kl_store_rescue_segments(c->in->rescue, c->log, c->keep);
+        c->has_spares = rc == 0;
+    }
+    return rc;
+}
+
+static int content_take(struct kl_store_content *c,
+                        const struct kl_store_rescue_frame *f)
+{
+    struct kl_store_content_frame out = {
+        .segment = f->source == KL_STORE_RESCUE_SEGMENT ? f->segment : -1,
+        .wal_file = f->source == KL_STORE_RESCUE_RING ? (int)f->file : -1,
+        .position = f->position};
+    struct kl_batch_info info;
+    int rc = kl_store_rescue_read(c->in->rescue, f, &c->buf, &info);
+
+    if (rc == KL_ECORRUPT)
+        return content_lost(c, f->end);
+    if (rc)
+        return rc;
+    out.data = c->buf.data;
+    out.info = &info;
+    return content_emit(c, &out);
+}
+
+/* Offsets from next up to end are not where they should be. Below the
+ * checkpoint their epochs are known. end INT64_MAX = as far as anything is
+ * found. */
 static int content_gap(struct kl_store_content *c, int64_t end)
 {
-    return content_lost(c, c->next, end);
+    const struct kl_batch_epochs *epochs =
+        c->in->newest >= 0 && c->next < c->keep ? &c->log->epochs : NULL;
+    int rc = c->next < end ? content_rescue(c) : 0;
+
+    while (rc == 0 && c->next < end) {
+        const struct kl_store_rescue_frame *f = kl_store_rescue_find(
+            c->in->rescue, c->log, c->next, c->epoch, epochs);
+        int64_t until = f && f->end <= end ? f->base : end;
+
+        if (until == INT64_MAX)
+            return 0;
+        if (until > c->next)
+            rc = content_lost(c, until);
+        else
+            rc = content_take(c, f);
+    }
+    return rc;
 }
 
 /* ---- segments -------------------------------------------------------------
@@ -52,10 +103,13 @@ static int content_visit(const struct kl_batch_info *info, uint64_t position,
                                        .info = info,
                                        .segment = c->info.base,
                                        .wal_file = -1,
-                                       .position = position};
+                                       .position = position,
+                                       .first_ms = c->info.first_ms,
+                                       .last_ms = c->info.last_ms};
     int rc = 0;
 
-    if (info->last_offset < c->next)
+    /* An epoch that goes back was truncated. */
+    if (info->last_offset < c->next || info->leader_epoch < c->epoch)
         return 0;
     if (info->base_offset >= c->keep || info->base_offset >= c->limit)
         return KL_EEND;
@@ -64,10 +118,12 @@ static int content_visit(const struct kl_batch_info *info, uint64_t position,
     return rc ? rc : content_emit(c, &f);
 }
 
+/* The next frame shows what is missing. */
 static int content_damaged(const struct kl_store_damage *damage, void *user)
 {
-    (void)damage, (void)user;
-    return 0; /* the next frame shows what is missing */
+    struct kl_store_content *c = user;
+
+    return kl_store_damage_kind(c->file, c->log->seed, damage, &c->why);
 }
 
 /* What is to be read of a segment; a missing one is an empty one. */
@@ -81,6 +137,17 @@ static int content_open_segment(struct kl_store_content *c)
     c->info = m->segments[c->segment];
     c->limit = c->segment + 1 < m->count ? m->segments[c->segment + 1].base
                                          : INT64_MAX;
+    if (c->in->newest < 0) {
+        /* Where it was cut only the ring can tell, and has what came then. */
+        int64_t cut;
+
+        rc = content_rescue(c);
+        if (rc)
+            return rc;
+        cut = kl_store_rescue_cut_of(c->in->rescue, c->log, c->info.truncation);
+        if (cut < c->limit)
+            c->limit = cut;
+    }
     c->scan = (struct kl_store_scan){.alloc = &c->log->store->alloc,
                                      .seed = c->log->seed,
                                      .position = KL_STORE_BLOCK,
@@ -90,6 +157,8 @@ static int content_open_segment(struct kl_store_content *c)
                                      .end = INT64_MAX};
     kl_store_path_segment(c->log, c->info.base, "seg", path);
     rc = vfs->ops->open(vfs, path, KL_OS_READ, &c->file);
+    if (rc == KL_ENOENT)
+        c->why = KL_STORE_FINDING_SEGMENT;
     if (rc)
         return rc == KL_ENOENT ? 0 : rc;
     c->scan.file = c->file;
@@ -142,7 +211,7 @@ static int content_read(struct kl_store_content *c,
     if (rc)
         return rc;
     if (kl_batch_frame_verify(data, got, c->log->seed, &info))
-        return 0; /* found missing behind it */
+        return content_gap(c, f->end);
     out.data = data;
     out.info = &info;
     return content_emit(c, &out);
@@ -155,13 +224,19 @@ static int content_wal(struct kl_store_content *c)
 
     if (!plan || c->log->flush != KL_STORE_FLUSH_COMMIT)
         return 0;
-    for (; c->wal_frame < plan->count; c->wal_frame++) {
+    for (; rc == 0 && c->wal_frame < plan->count; c->wal_frame++) {
         const struct kl_store_replay_frame *f = &plan->frames[c->wal_frame];
 
-        if (f->is_lost || f->end <= c->next)
+        if (f->end <= c->next)
             continue;
+        c->why = KL_STORE_FINDING_WAL_ROT;
         if (f->base > c->next)
             rc = content_gap(c, f->base);
+        c->why = KL_STORE_FINDING_WAL_FRAME;
+        if (rc == 0 && f->is_lost) {
+            rc = content_gap(c, f->end);
+            continue;
+        }
         if (rc == 0)
             rc = content_read(c, f);
         if (rc)
@@ -172,6 +247,34 @@ static int content_wal(struct kl_store_content *c)
 
 /* ---- life -------------------------------------------------------------- */
 
+/* From which offset on segments do not have the log any more. A truncation of
+ * an interval log that its manifest knows is carried out. */
+static int64_t content_keep(const struct kl_store_content *c)
+{
+    const struct kl_store_log *log = c->log;
+    const struct kl_store_replay *plan = log->user;
+    int64_t keep = INT64_MAX;
+
+    if (c->in->newest >= 0 && log->flush == KL_STORE_FLUSH_COMMIT)
+        return plan ? plan->cut : log->leo;
+    for (size_t i = 0; plan && i < plan->count; i++)
+        if (plan->frames[i].size > c->manifest.truncation &&
+            plan->frames[i].base < keep)
+            keep = plan->frames[i].base;
+    return keep;
+}
+
+/* Without a checkpoint the log starts with the first segment that there is. */
+static int64_t content_start(const struct kl_store_content *c)
+{
+    const struct kl_store_manifest *m = &c->manifest;
+
+    if (c->in->newest < 0 && m->count > 0 &&
+        m->segments[0].base > c->log->start)
+        return m->segments[0].base;
+    return c->log->start;
+}
+
 int kl_store_content_new(struct kl_store_content **out,
                          struct kl_store_inspect *in,
                          const struct kl_store_id *id,
@@ -179,7 +282,6 @@ int kl_store_content_new(struct kl_store_content **out,
 {
     struct kl_store_log *log = kl_store_find(in->store, id);
     struct kl_store_content *c;
-    const struct kl_store_replay *plan;
     int rebuilt;
     int rc;
 
@@ -188,23 +290,21 @@ int kl_store_content_new(struct kl_store_content **out,
     c = kl_base_calloc(&in->alloc, sizeof *c);
     if (!c)
         return KL_ENOMEM;
-    plan = log->user;
     c->in = in;
     c->log = log;
     c->frame = fns->frame;
     c->lost = fns->lost;
     c->user = user;
-    c->next = log->start;
     c->epoch = -1;
-    c->keep = INT64_MAX;
-    if (in->newest >= 0 && log->flush == KL_STORE_FLUSH_COMMIT)
-        c->keep = plan ? plan->cut : log->leo;
+    c->why = KL_STORE_FINDING_GAP;
     kl_base_buf_init(&c->buf, &in->alloc);
     rc = kl_store_load_manifest(log, 0, &c->manifest, &rebuilt);
     if (rc && (rc != KL_ENOENT || log->active.base >= 0)) {
         kl_store_content_free(c);
         return rc;
     }
+    c->keep = content_keep(c);
+    c->next = content_start(c);
     *out = c;
     return 0;
 }
@@ -225,13 +325,16 @@ void kl_store_content_free(struct kl_store_content *c)
 
 int kl_store_content_run(struct kl_store_content *c)
 {
+    int is_known = c->in->newest >= 0;
+    int is_commit = is_known && c->log->flush == KL_STORE_FLUSH_COMMIT;
+    int64_t end = is_known ? c->log->leo : INT64_MAX;
     int rc = content_segments(c);
 
-    if (rc == 0 && c->keep != INT64_MAX)
+    if (rc == 0 && is_commit)
         rc = content_gap(c, c->keep);
-    if (rc == 0)
+    if (rc == 0 && is_commit)
         rc = content_wal(c);
-    if (rc == 0 && c->in->newest >= 0)
-        rc = content_gap(c, c->log->leo);
-    return rc;
+    if (!is_commit && c->keep < end)
+        end = c->keep;
+    return rc ? rc : content_gap(c, end);
 }

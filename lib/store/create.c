@@ -235,7 +235,7 @@ int kl_store_format_check(struct kl_store *s, struct kl_base_error *error)
     return rc ? create_error(s, error, rc, s->path) : 0;
 }
 
-int kl_store_format(struct kl_store *s, struct kl_base_error *error)
+int kl_store_format_begin(struct kl_store *s, struct kl_base_error *error)
 {
     uint64_t ring;
     int rc = kl_store_format_check(s, error);
@@ -248,13 +248,25 @@ int kl_store_format(struct kl_store *s, struct kl_base_error *error)
     rc = create_folders(s, error);
     if (rc == 0)
         rc = create_wal(s, error);
+    return rc;
+}
+
+int kl_store_format_end(struct kl_store *s, struct kl_base_error *error)
+{
+    int rc = create_quorum(s, error);
+
+    if (rc == 0)
+        rc = create_reserve(s, error);
+    return rc ? rc : create_identity(s, error);
+}
+
+int kl_store_format(struct kl_store *s, struct kl_base_error *error)
+{
+    int rc = kl_store_format_begin(s, error);
+
     if (rc == 0)
         rc = create_slots(s, error);
     if (rc == 0)
-        rc = create_quorum(s, error);
-    if (rc == 0)
-        rc = create_reserve(s, error);
-    if (rc == 0)
-        rc = create_identity(s, error);
+        rc = kl_store_format_end(s, error);
     return rc;
 }

@@ -249,10 +249,11 @@ static int dump_frame(const struct kl_store_content_frame *f, void *user)
     return dump_emit(user, &e);
 }
 
-static int dump_lost(int64_t from, int64_t end, void *user)
+static int dump_lost(int64_t from, int64_t end, enum kl_store_finding_kind why,
+                     void *user)
 {
     struct kl_store_dump_event e = {.type = KL_STORE_DUMP_LOST,
-                                    .lost = {from, end}};
+                                    .lost = {from, end, why}};
 
     return dump_emit(user, &e);
 }

@@ -210,15 +210,19 @@ static int file_frame(const struct kl_batch_info *info, uint64_t position,
 static int file_damaged(const struct kl_store_damage *damage, void *user)
 {
     struct kl_store_dump *d = user;
-    struct kl_store_dump_event e = {.type = KL_STORE_DUMP_LOST,
-                                    .lost = {damage->from, damage->to}};
+    struct kl_store_dump_event e = {
+        .type = KL_STORE_DUMP_LOST,
+        .lost = {.from = damage->from, .end = damage->to}};
+    int rc;
 
     if (damage->to == INT64_MAX) {
         if (damage->position >= d->alone->size)
             return 0; /* the end */
-        e.lost.to = -1;
+        e.lost.end = -1;
     }
-    return file_emit(d, &e);
+    rc = kl_store_damage_kind(d->alone->file, d->alone->scan.seed, damage,
+                              &e.lost.why);
+    return rc ? rc : file_emit(d, &e);
 }
 
 static int file_segment_step(struct kl_store_dump *d)

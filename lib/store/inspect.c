@@ -3,7 +3,7 @@
  * what the next open would make of checkpoints and WAL. It is open's own code
  * that reads these (recover.h), through a file system that cannot be written.
  */
-#include "store/inspect.h"
+#include "store/rescue.h"
 
 #include "base/fmt.h"
 #include "base/hash.h"
@@ -117,6 +117,7 @@ void kl_store_inspect_free(struct kl_store_inspect *in)
     kl_store_walk_close(&in->walk);
     kl_base_free(&alloc, in->manifest.segments,
                  in->manifest.count * sizeof *in->manifest.segments);
+    kl_store_rescue_free(in->rescue);
     inspect_free_plans(in);
     kl_base_buf_deinit(&in->recovery.ring.group);
     kl_store_free(in->store);
@@ -442,48 +443,6 @@ static int inspect_plan(struct kl_store_inspect *in,
                : KL_ENOMEM;
 }
 
-/* ---- without a checkpoint ---------------------------------------------- */
-
-/* Every folder of a log is taken for one that lives, of several of one name the
- * last. */
-static int inspect_guess_log(const char *name, void *user)
-{
-    struct kl_store_inspect *in = user;
-    struct kl_store_id id;
-    struct kl_store_log *log;
-    uint64_t instance;
-    int rc;
-
-    if (!kl_store_path_parse(name, &id, &instance))
-        return 0;
-    log = kl_store_find(in->store, &id);
-    if (!log) {
-        rc = kl_store_log_new(in->store, &id, KL_STORE_FLUSH_COMMIT, &log);
-        if (rc)
-            return rc;
-        log->exists = 1;
-        /* All of its segments count. */
-        log->active.base = log->leo = INT64_MAX;
-    }
-    if (instance > log->instance)
-        log->instance = instance;
-    return 0;
-}
-
-static int inspect_guess(struct kl_store_inspect *in,
-                         struct kl_base_error *error)
-{
-    char path[KL_STORE_PATH_MAX];
-    int rc;
-
-    kl_store_path(in->store, inspect_names[KL_STORE_NAME_LOGS], path);
-    rc = in->vfs->ops->list(in->vfs, path, inspect_guess_log, in);
-    if (rc && rc != KL_ENOENT)
-        return kl_base_error_set(error, rc, "cannot read the folder %s: %s",
-                                 path, kl_store_why(rc));
-    return 0;
-}
-
 int kl_store_inspect_open(struct kl_store_inspect *in, uint32_t flags,
                           struct kl_base_error *error)
 {
@@ -498,7 +457,7 @@ int kl_store_inspect_open(struct kl_store_inspect *in, uint32_t flags,
     if (rc == 0)
         rc = inspect_ring(in, error);
     if (rc == 0)
-        rc =
-            in->newest < 0 ? inspect_guess(in, error) : inspect_plan(in, error);
+        rc = in->newest < 0 ? kl_store_inspect_guess(in, error)
+                            : inspect_plan(in, error);
     return rc;
 }

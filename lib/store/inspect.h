@@ -70,6 +70,8 @@ enum kl_store_inspect_phase {
     KL_STORE_INSPECT_DONE
 };
 
+struct kl_store_rescue;
+
 struct kl_store_inspect
 {
     struct kl_base_alloc alloc;
@@ -85,7 +87,8 @@ struct kl_store_inspect
     int identity_code;
     struct kl_store_slot slots[2];
     int slot_codes[2];
-    int newest; /* the slot that counts; -1 = none */
+    int newest;                     /* the slot that counts; -1 = none */
+    struct kl_store_rescue *rescue; /* made when something is missed */
 
     /* Findings that were not handed out yet. */
     struct kl_store_finding *findings;
@@ -127,9 +130,19 @@ int kl_store_inspect_owner(struct kl_store_ring *ring);
 
 int kl_store_inspect_quorum(struct kl_store_inspect *in);
 int kl_store_inspect_snapshots(struct kl_store_inspect *in);
+/* ---- inspect_guess.c --------------------------------------------------- */
+
+/* Makes the logs where there is no checkpoint that knows them. */
+int kl_store_inspect_guess(struct kl_store_inspect *in,
+                           struct kl_base_error *error);
 
 /* ---- inspect_segment.c ------------------------------------------------- */
 
+/* What is damaged in a segment: the header or the body of a frame, or the file
+ * ends there. */
+int kl_store_damage_kind(struct kl_os_file *file, uint64_t seed,
+                         const struct kl_store_damage *d,
+                         enum kl_store_finding_kind *out);
 /* Begins with a part of a segment; 0 also where it is missing, which is noted.
  * Closed in any case. */
 int kl_store_walk_open(struct kl_store_walk *w, struct kl_store_inspect *in,

@@ -174,32 +174,44 @@ static int walk_visit(const struct kl_batch_info *info, uint64_t position,
 }
 
 /* What kind of damage it is shows at its first byte. */
+int kl_store_damage_kind(struct kl_os_file *file, uint64_t seed,
+                         const struct kl_store_damage *d,
+                         enum kl_store_finding_kind *out)
+{
+    uint8_t header[KL_BATCH_OVERHEAD];
+    struct kl_batch_info info;
+    uint64_t size;
+    size_t got = 0;
+    int rc = file->vfs->ops->size(file, &size);
+
+    if (rc == 0)
+        rc = file->vfs->ops->read(file, header, sizeof header, d->position,
+                                  &got);
+    *out = KL_STORE_FINDING_FRAME;
+    if (got < sizeof header)
+        *out = KL_STORE_FINDING_SHORT;
+    else if (kl_batch_frame_header(header, got, seed, &info) == 0 &&
+             info.base_offset == d->from)
+        *out = d->position + info.frame_size > size ? KL_STORE_FINDING_SHORT
+                                                    : KL_STORE_FINDING_BODY;
+    return rc;
+}
+
 static int walk_damaged(const struct kl_store_damage *d, void *user)
 {
     struct kl_store_walk *w = user;
-    enum kl_store_finding_kind kind = KL_STORE_FINDING_FRAME;
+    enum kl_store_finding_kind kind;
     struct kl_store_damage known = *d;
-    uint8_t header[KL_BATCH_OVERHEAD];
-    struct kl_batch_info info;
-    size_t got;
     int rc;
 
     if (known.to == INT64_MAX)
         known.to = -1; /* nobody knows */
     if (known.to < 0 && known.position >= w->file_size)
         return 0; /* the end */
-    rc = w->file->vfs->ops->read(w->file, header, sizeof header, d->position,
-                                 &got);
+    rc = kl_store_damage_kind(w->file, w->log->seed, d, &kind);
     if (rc)
         return rc;
     w->index_from = d->next; /* entries before it cannot be judged */
-    if (d->position >= w->file_size || got < sizeof header)
-        kind = KL_STORE_FINDING_SHORT;
-    else if (kl_batch_frame_header(header, got, w->log->seed, &info) == 0 &&
-             info.base_offset == d->from)
-        kind = d->position + info.frame_size > w->file_size
-                   ? KL_STORE_FINDING_SHORT
-                   : KL_STORE_FINDING_BODY;
     if (known.next > w->file_size)
         known.next =
             w->file_size > known.position ? w->file_size : known.position;

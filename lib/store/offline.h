@@ -124,9 +124,11 @@ struct kl_store_content_frame
 {
     const uint8_t *data;
     const struct kl_batch_info *info;
-    int64_t segment; /* base offset; -1 = it is in the WAL alone */
-    int wal_file;    /* -1 = it is in a segment */
+    int64_t segment; /* base offset; -1 = it is elsewhere */
+    int wal_file;    /* -1 = it is elsewhere; both -1 = in quarantine */
     uint64_t position;
+    int64_t first_ms; /* appends of its segment; 0 = not known */
+    int64_t last_ms;
 };
 
 /* Non-zero ends the run with that code. After KL_EAGAIN it can be gone on with:
@@ -134,7 +136,9 @@ struct kl_store_content_frame
 struct kl_store_content_fns
 {
     int (*frame)(const struct kl_store_content_frame *f, void *user);
-    int (*lost)(int64_t from, int64_t end, void *user); /* may be NULL */
+    /* May be NULL. */
+    int (*lost)(int64_t from, int64_t end, enum kl_store_finding_kind why,
+                void *user);
 };
 
 /* Reads a log from its start to its end, as far as it can be had. */
@@ -239,7 +243,12 @@ struct kl_store_dump_event
         struct kl_store_dump_group group;
         struct kl_store_dump_entry entry;
         const struct kl_store_content_frame *frame;
-        struct kl_store_range lost;
+        struct
+        {
+            int64_t from;
+            int64_t end; /* -1 = not known */
+            enum kl_store_finding_kind why;
+        } lost;
         struct
         {
             int64_t offset;
@@ -272,5 +281,76 @@ int kl_store_dump_file(struct kl_store_dump **out,
                        struct kl_base_error *error);
 void kl_store_dump_free(struct kl_store_dump *d);
 int kl_store_dump_run(struct kl_store_dump *d);
+
+/* ---- saving ------------------------------------------------------------- */
+
+/* A new folder with what is good in another one. Identifier and epochs, offsets
+ * and instances stay; the directory is a new one, which never had a vote. */
+struct kl_store_salvage;
+
+struct kl_store_salvage_config
+{
+    const char *path; /* of the new folder, absent or empty */
+    /* Cluster and node where the identity is lost; the directory always. */
+    struct kl_store_identity identity;
+    struct kl_os_lanes *lanes; /* to open it with, in the end; borrowed */
+    uint64_t seed;
+    int64_t wall_ms;
+};
+
+struct kl_store_salvage_log
+{
+    struct kl_store_id id;
+    enum kl_store_flush flush;
+    int64_t start;
+    int64_t end;
+    int32_t epoch; /* the newest, -1 = none */
+    uint64_t batches;
+    uint64_t records;
+    uint64_t bytes;
+    uint64_t lost; /* offsets */
+};
+
+typedef int (*kl_store_salvage_lost_fn)(int64_t from, int64_t end,
+                                        enum kl_store_finding_kind why,
+                                        void *user);
+
+/* in is what is saved, open, not in use, and borrowed. KL_EEXIST where the new
+ * folder is not empty. */
+int kl_store_salvage_new(struct kl_store_salvage **out,
+                         struct kl_store_inspect *in,
+                         const struct kl_store_salvage_config *config,
+                         struct kl_base_error *error);
+void kl_store_salvage_free(struct kl_store_salvage *s);
+/* Iterates over the logs that there are to be saved, in no order; NULL at
+ * first. */
+const struct kl_store_id *
+kl_store_salvage_next(struct kl_store_salvage *s,
+                      const struct kl_store_id *previous);
+/* Begins with a log. flush counts where no checkpoint knows it. lost may leave
+ * the run with KL_EAGAIN, after having taken what it was told. */
+int kl_store_salvage_begin(struct kl_store_salvage *s,
+                           const struct kl_store_id *id,
+                           enum kl_store_flush flush, uint64_t segment_bytes,
+                           kl_store_salvage_lost_fn lost, void *user);
+/* Saves it: 0 and what was saved, KL_EAGAIN, or why not. */
+int kl_store_salvage_run(struct kl_store_salvage *s,
+                         struct kl_store_salvage_log *out);
+/* A commit log of the caller's own frames, stamped, in place of the one that
+ * there is. */
+int kl_store_salvage_write(struct kl_store_salvage *s,
+                           const struct kl_store_id *id, const void *frames,
+                           size_t size);
+/* Makes the new folder a store; opens and closes it. */
+int kl_store_salvage_finish(struct kl_store_salvage *s,
+                            struct kl_base_error *error);
+/* 1 where no checkpoint says where logs end; of the folder that is saved. */
+int kl_store_inspect_is_guess(const struct kl_store_inspect *in);
+/* NULL where it does not verify. */
+const struct kl_store_identity *
+kl_store_inspect_identity(const struct kl_store_inspect *in);
+/* 1 where a lost group may have gone on with the log behind its end. */
+int kl_store_inspect_is_suspect(struct kl_store_inspect *in,
+                                const struct kl_store_id *id);
 
 #endif

@@ -770,12 +770,22 @@ int kl_store_load_manifest(struct kl_store_log *log, int64_t now_ms,
 int kl_store_rebuild(struct kl_store_log *log, int64_t now_ms,
                      struct kl_store_manifest *out);
 
+/* ---- store.c, open ----------------------------------------------------- */
+
+/* Locks the folder, with KL_STORE_OPEN_CREATE makes it first. */
+int kl_store_lock(struct kl_store *s, uint32_t flags,
+                  struct kl_base_error *error);
+
 /* ---- create.c, recover.c, replay.c, interval.c ------------------------- */
 
 /* KL_EFOREIGN where the folder holds what is not a store's. */
 int kl_store_format_check(struct kl_store *s, struct kl_base_error *error);
 /* Makes the files of an empty store. Blocking, as everything here. */
 int kl_store_format(struct kl_store *s, struct kl_base_error *error);
+/* Its first part, without checkpoints, and its last one: reserve and identity.
+ */
+int kl_store_format_begin(struct kl_store *s, struct kl_base_error *error);
+int kl_store_format_end(struct kl_store *s, struct kl_base_error *error);
 /* An older folder, which has all that a new one has by now, says so. */
 int kl_store_format_upgrade(struct kl_store *s, struct kl_base_error *error);
 int kl_store_recover(struct kl_store *s, uint32_t flags,

@@ -301,8 +301,8 @@ static int store_make_folder(struct kl_store *s)
     return ops->sync_dir(s->vfs, parent);
 }
 
-static int store_lock(struct kl_store *s, uint32_t flags,
-                      struct kl_base_error *error)
+int kl_store_lock(struct kl_store *s, uint32_t flags,
+                  struct kl_base_error *error)
 {
     const struct kl_os_vfs_ops *ops = s->vfs->ops;
     char path[KL_STORE_PATH_MAX];
@@ -365,7 +365,7 @@ int kl_store_open(struct kl_store *s, uint32_t flags, int64_t now_ns,
 
     s->now_ns = now_ns;
     s->wall_ms = wall_ms;
-    rc = store_lock(s, flags, error);
+    rc = kl_store_lock(s, flags, error);
     if (rc)
         return rc;
     kl_store_path(s, "identity", path);

@@ -54,27 +54,56 @@ static const char *text(const kl_item *item, const char *field)
     return data;
 }
 
-/* Flips a bit of a file of the folder whose name ends so; at < 0 = from its
- * end. */
+/* The first file of the folder whose path ends so, opened. */
+static FILE *open_file(const char *name)
+{
+    char text[1024];
+    FILE *pipe, *file;
+
+    snprintf(text, sizeof text, "find %s -path '*%s' | sort | head -1", f.dir,
+             name);
+    pipe = popen(text, "r");
+    ck_assert_ptr_nonnull(fgets(text, sizeof text, pipe));
+    ck_assert_int_eq(pclose(pipe), 0);
+    text[strcspn(text, "\n")] = 0;
+    file = fopen(text, "r+b");
+    ck_assert_ptr_nonnull(file);
+    return file;
+}
+
+/* Flips a bit of a file; at < 0 = from its end. */
 static void flip(const char *name, long at)
 {
-    char command[1024];
-    FILE *pipe, *file;
+    FILE *file = open_file(name);
     int c;
 
-    snprintf(command, sizeof command, "find %s -path '*%s' | sort | head -1",
-             f.dir, name);
-    pipe = popen(command, "r");
-    ck_assert_ptr_nonnull(fgets(command, sizeof command, pipe));
-    ck_assert_int_eq(pclose(pipe), 0);
-    command[strcspn(command, "\n")] = 0;
-    file = fopen(command, "r+b");
-    ck_assert_ptr_nonnull(file);
     ck_assert_int_eq(fseek(file, at, at < 0 ? SEEK_END : SEEK_SET), 0);
     c = fgetc(file);
     ck_assert_int_eq(fseek(file, -1, SEEK_CUR), 0);
     ck_assert_int_ne(fputc(c ^ 1, file), EOF);
     ck_assert_int_eq(fclose(file), 0);
+}
+
+/* Zeros over a part of a file. */
+static void zero(const char *name, long at, long size)
+{
+    FILE *file = open_file(name);
+
+    ck_assert_int_eq(fseek(file, at, SEEK_SET), 0);
+    while (size-- > 0)
+        ck_assert_int_ne(fputc(0, file), EOF);
+    ck_assert_int_eq(fclose(file), 0);
+}
+
+/* No copies are left there. */
+static void forget_ring(void)
+{
+    for (int i = 0; i < 4; i++) {
+        char name[16];
+
+        snprintf(name, sizeof name, "/wal/%d", i);
+        zero(name, 0, 64 * 1024);
+    }
 }
 
 START_TEST(misuse_of_null)
@@ -217,6 +246,7 @@ START_TEST(names_that_are_lost)
     const void *data;
     int has_name = 0, findings = 0;
 
+    forget_ring();
     flip("00000000000000000000000000000001-0.*/00000000000000000000.seg", -1);
     flip("-1.*/00000000000000000000.seg", 4096 + 100);
     ck_assert_int_eq(kl_inspect_verify(in, f.dir, 0), 0);
@@ -339,6 +369,225 @@ START_TEST(dump_of_a_file)
 }
 END_TEST
 
+/* ---- salvage ---------------------------------------------------------------
+ */
+
+static char saved[TEST_TMPDIR_SIZE + 16];
+
+/* Saves the folder and opens the new one as f's, with this topic in it. Returns
+ * the number of ranges that are lost. */
+static int64_t salvage(void)
+{
+    const kl_item *item;
+    int64_t ranges = -1;
+    char buf[256];
+    int rc;
+
+    snprintf(saved, sizeof saved, "%s/saved", f.dir);
+    rc = kl_inspect_salvage(in, f.dir, saved, 0);
+    while (rc == 0 && (rc = kl_inspect_next(in, &item)) == 0)
+        if (strcmp(kl_item_type(item), "summary") == 0)
+            ranges = number(item, "lost_ranges");
+    ck_assert_int_eq(kl_inspect_errmsg(in, buf, sizeof buf), 0);
+    ck_assert_msg(rc == KL_EEND, "salvage: %d, %s", rc, buf);
+    ck_assert_int_ge(ranges, 0);
+    return ranges;
+}
+
+/* Records of a partition in the new folder. */
+static int64_t count_records(kl_node *node, const char *topic, int32_t p)
+{
+    kl_client *client;
+    kl_consumer *c;
+    kl_event *event;
+    int64_t count = 0;
+    int type;
+
+    ck_assert_int_eq(kl_node_client(node, &client), 0);
+    ck_assert_int_eq(kl_consumer_new(&c, client, NULL), 0);
+    ck_assert_int_eq(kl_consumer_assign(c, topic, p, KL_OFFSET_BEGIN, 0), 0);
+    do {
+        ck_assert_int_eq(kl_consumer_poll(c, -1, &event), 0);
+        type = kl_event_type(event);
+        ck_assert_int_ne(type, KL_EVENT_ERROR);
+        count += (int64_t)kl_event_record_count(event);
+        kl_event_free(event);
+    } while (type != KL_EVENT_END);
+    kl_consumer_free(c);
+    kl_client_free(client);
+    return count;
+}
+
+static void send_one(kl_node *node, const char *topic)
+{
+    kl_client *client;
+    kl_producer *p;
+    kl_op *op;
+
+    ck_assert_int_eq(kl_node_client(node, &client), 0);
+    ck_assert_int_eq(kl_producer_new(&p, client, NULL), 0);
+    ck_assert_int_eq(kl_producer_send(p, topic, 0, NULL, 0, "new", 3,
+                                      KL_TIMESTAMP_NOW, 0, &op),
+                     0);
+    ck_assert_int_eq(api_fixture_finish(op), 0);
+    kl_producer_free(p);
+    kl_client_free(client);
+}
+
+START_TEST(salvage_of_a_whole_folder)
+{
+    kl_node *node;
+
+    ck_assert_int_eq(salvage(), 0);
+    ck_assert_int_eq(kl_node_new(&node, NULL), 0);
+    ck_assert_int_eq(kl_node_open(node, saved, 0), 0);
+    ck_assert_int_eq(count_records(node, "orders", 0), 50);
+    ck_assert_int_eq(count_records(node, "orders", 1), 50);
+    send_one(node, "orders");
+    ck_assert_int_eq(count_records(node, "orders", 0), 51);
+    kl_node_free(node);
+    ck_assert_int_eq(kl_inspect_salvage(in, f.dir, saved, 0), KL_EEXIST);
+    ck_assert_int_eq(kl_inspect_salvage(in, f.dir, NULL, 0), KL_EINVAL);
+    ck_assert_int_eq(kl_inspect_salvage(in, f.dir, "", 0), KL_EINVAL);
+    ck_assert_int_eq(kl_inspect_salvage(in, f.dir, saved, 1), KL_EINVAL);
+}
+END_TEST
+
+/* Zeros over a part of the metadata log and over the ring, which has copies. */
+static void lose_metadata(long at)
+{
+    forget_ring();
+    zero("00000000000000000000000000000001-0.*/00000000000000000000.seg", at,
+         4096);
+}
+
+/* The first batch is whole, the topic is in the second one. */
+START_TEST(salvage_without_names)
+{
+    kl_node *node;
+    kl_client *client;
+    kl_op *op;
+    const char *json;
+    char name[33];
+
+    lose_metadata(4096 + 130);
+    ck_assert_int_eq(salvage(), 0); /* no record is lost */
+    ck_assert_int_eq(kl_node_new(&node, NULL), 0);
+    ck_assert_int_eq(kl_node_open(node, saved, 0), 0);
+    ck_assert_int_eq(kl_node_client(node, &client), 0);
+    ck_assert_int_eq(kl_admin_list_topics(client, 0, &op), 0);
+    ck_assert_int_eq(kl_op_wait(op, -1), 0);
+    ck_assert_int_eq(kl_op_json(op, &json, NULL), 0);
+    ck_assert_ptr_null(strstr(json, "orders"));
+    ck_assert_ptr_nonnull(strstr(json, "\"partitions\":2"));
+    /* It is called as its identifier. */
+    ck_assert_ptr_nonnull(strstr(json, "\"name\":\""));
+    snprintf(name, sizeof name, "%s", strstr(json, "\"name\":\"") + 8);
+    ck_assert_uint_eq(strspn(name, "0123456789abcdef"), 32);
+    kl_op_free(op);
+    kl_client_free(client);
+    ck_assert_int_eq(count_records(node, name, 0), 50);
+    ck_assert_int_eq(count_records(node, name, 1), 50);
+    send_one(node, name);
+    ck_assert_int_eq(kl_node_stop(node, -1), 0);
+    kl_node_free(node);
+    ck_assert_int_eq(kl_inspect_verify(in, saved, 0), 0);
+    ck_assert_int_eq(count_items("finding", NULL), 0);
+}
+END_TEST
+
+/* Nothing at all of the metadata is left. */
+START_TEST(salvage_without_metadata)
+{
+    kl_node *node;
+
+    lose_metadata(0);
+    ck_assert_int_eq(salvage(), 0);
+    ck_assert_int_eq(kl_node_new(&node, NULL), 0);
+    ck_assert_int_eq(kl_node_open(node, saved, 0), 0);
+    kl_node_free(node);
+}
+END_TEST
+
+/* What is only lost of the configuration: the name stays. */
+START_TEST(salvage_with_a_part_of_the_metadata)
+{
+    kl_op *op;
+    kl_node *node;
+
+    api_fixture_reopen(&f);
+    api_fixture_topic(&f, "later", 1);
+    ck_assert_int_eq(kl_admin_set_config(f.client, "later", "retention.ms",
+                                         "100000", 0, &op),
+                     0);
+    ck_assert_int_eq(api_fixture_finish(op), 0);
+    send_one(f.node, "later");
+    ck_assert_int_eq(kl_node_stop(f.node, -1), 0);
+    zero("00000000000000000000000000000001-0.*/00000000000000000000.seg",
+         4096 + 130, 100);
+    forget_ring();
+    ck_assert_int_eq(salvage(), 0);
+    ck_assert_int_eq(kl_node_new(&node, NULL), 0);
+    ck_assert_int_eq(kl_node_open(node, saved, 0), 0);
+    ck_assert_int_eq(count_records(node, "later", 0), 1);
+    send_one(node, "later");
+    kl_node_free(node);
+}
+END_TEST
+
+START_TEST(salvage_tells_what_is_lost)
+{
+    const kl_item *item;
+    int lost = 0;
+
+    forget_ring();
+    flip("-1.*/00000000000000000000.seg", 4096 + 95);
+    snprintf(saved, sizeof saved, "%s/saved", f.dir);
+    ck_assert_int_eq(kl_inspect_salvage(in, f.dir, saved, 0), 0);
+    while (kl_inspect_next(in, &item) == 0) {
+        if (strcmp(kl_item_type(item), "lost") != 0)
+            continue;
+        lost++;
+        ck_assert_str_eq(text(item, "topic"), "orders");
+        ck_assert_int_eq(number(item, "partition"), 1);
+        ck_assert_int_eq(number(item, "from"), 0);
+        ck_assert_str_eq(text(item, "kind"), "body");
+    }
+    ck_assert_int_eq(lost, 1);
+}
+END_TEST
+
+/* A folder that a deleted topic has left behind is not brought back. */
+START_TEST(salvage_without_what_was_deleted)
+{
+    char command[1200];
+
+    api_fixture_reopen(&f);
+    api_fixture_topic(&f, "gone", 1);
+    send_one(f.node, "gone");
+    ck_assert_int_eq(kl_node_stop(f.node, -1), 0);
+    snprintf(command, sizeof command, "cp -r %s/logs %s/copy", f.dir, f.dir);
+    ck_assert_int_eq(system(command), 0);
+    api_fixture_reopen(&f);
+    {
+        kl_op *op;
+
+        ck_assert_int_eq(kl_admin_delete_topic(f.client, "gone", 0, &op), 0);
+        ck_assert_int_eq(api_fixture_finish(op), 0);
+    }
+    ck_assert_int_eq(kl_node_stop(f.node, -1), 0);
+    snprintf(command, sizeof command, "cp -rn %s/copy/. %s/logs", f.dir, f.dir);
+    ck_assert_int_eq(system(command), 0);
+    zero("/checkpoint.a", 0, 4096);
+    zero("/checkpoint.b", 0, 4096);
+    snprintf(saved, sizeof saved, "%s/saved", f.dir);
+    ck_assert_int_eq(kl_inspect_salvage(in, f.dir, saved, 0), 0);
+    ck_assert_int_le(count_items("skipped", NULL), 1);
+    ck_assert_int_eq(kl_inspect_dump(in, saved, 0), 0);
+    ck_assert_int_eq(count_items("log", NULL), 3);
+}
+END_TEST
+
 START_TEST(storage_of_the_host)
 {
     kl_storage *storage, *empty;
@@ -423,6 +672,12 @@ Suite *suite_api_inspect(void)
     tcase_add_test(t, dump_of_a_log);
     tcase_add_test(t, dump_of_a_log_that_is_not_there);
     tcase_add_test(t, dump_of_a_file);
+    tcase_add_test(t, salvage_of_a_whole_folder);
+    tcase_add_test(t, salvage_without_names);
+    tcase_add_test(t, salvage_without_metadata);
+    tcase_add_test(t, salvage_with_a_part_of_the_metadata);
+    tcase_add_test(t, salvage_tells_what_is_lost);
+    tcase_add_test(t, salvage_without_what_was_deleted);
     tcase_add_test(t, storage_of_the_host);
     tcase_add_test(t, memory_of_the_allocator);
     suite_add_tcase(s, t);

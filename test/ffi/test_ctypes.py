@@ -83,6 +83,7 @@ SIGNATURES = {
     "kl_inspect_free": "v p",
     "kl_inspect_new": "i pp",
     "kl_inspect_next": "i pp",
+    "kl_inspect_salvage": "i pssW",
     "kl_inspect_set_storage": "i pp",
     "kl_inspect_verify": "i psW",
     "kl_item_bytes": "i pspp",

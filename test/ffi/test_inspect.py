@@ -107,6 +107,17 @@ class Inspect(unittest.TestCase):
                          ["log", "segment", "batch", "record"])
         self.assertEqual((items[3]["key"], items[3]["value"]), ("k", "v"))
 
+    def test_salvage(self):
+        self.stop()
+        new = self.dir + b".new"
+        ok(self.lib.kl_inspect_salvage(self.inspect, self.dir, new, 0))
+        items = self.items()
+        self.assertEqual([i["type"] for i in items],
+                         ["saved", "saved", "saved", "summary"])
+        self.assertEqual(items[-1]["lost_ranges"], 0)
+        ok(self.lib.kl_inspect_verify(self.inspect, new, 0))
+        self.assertEqual(len(self.items()), 1)
+
 
 if __name__ == "__main__":
     test_ctypes.main()

@@ -196,12 +196,26 @@ START_TEST(dump_of_everything)
 }
 END_TEST
 
+/* The write-ahead log has nothing any more. */
+static void forget_wal(void)
+{
+    char name[32];
+
+    for (int i = 0; i < 8; i++) {
+        snprintf(name, sizeof name, "wal/%d", i);
+        unlink(root_file(name));
+    }
+}
+
 START_TEST(dump_of_damage)
 {
     fill();
     spoil(log_file("00000000000000000000.seg"), 4096 + 10);
     CLI("dump", "log", "t", "0");
-    PRINTED(0, "lost from=0 end=1\n", "batch offset=1 ");
+    PRINTED(0, "batch offset=0 ", " wal=", "batch offset=1 ");
+    forget_wal();
+    CLI("dump", "log", "t", "0");
+    PRINTED(0, "lost from=0 end=1 kind=frame\n", "batch offset=1 ");
 }
 END_TEST
 
@@ -244,6 +258,87 @@ START_TEST(dump_into_a_closed_pipe)
 }
 END_TEST
 
+/* ---- salvage --------------------------------------------------------------
+ */
+
+static const char *new_dir(void)
+{
+    static char path[512];
+
+    snprintf(path, sizeof path, "%s.new", cli_dir());
+    return path;
+}
+
+/* What the tool prints with the new folder. */
+static void consume_saved(struct run *r)
+{
+    run_program(r, NULL, NULL, 0,
+                (const char *[]){"-D", new_dir(), "consume", "t", "-eS", NULL});
+}
+
+START_TEST(salvage_saves_all)
+{
+    struct run before, after;
+
+    fill();
+    run_program(&before, NULL, NULL, 0,
+                (const char *[]){"-D", cli_dir(), "consume", "t", "-e", NULL});
+    spoil(root_file("checkpoint.a"), 30);
+    spoil(root_file("checkpoint.b"), 30);
+    CLI("topic", "list");
+    cli_failed(1, "KL_ECORRUPT");
+    CLI("salvage", new_dir());
+    PRINTED(0, "both checkpoints are lost", "saved: topic t, partition 0: 1000",
+            "nothing lost\n");
+    consume_saved(&after);
+    ck_assert_int_eq(after.code, 0);
+    ck_assert_str_eq(after.out, before.out);
+    run_free(&before);
+    run_free(&after);
+    CLI("salvage", new_dir());
+    cli_failed(UNREADABLE, "KL_EEXIST");
+    run_program(&after, NULL, NULL, 0,
+                (const char *[]){"verify", new_dir(), NULL});
+    ck_assert_int_eq(after.code, 0);
+    run_free(&after);
+}
+END_TEST
+
+START_TEST(salvage_tells_what_is_lost)
+{
+    struct run r;
+
+    fill();
+    forget_wal();
+    spoil(log_file("00000000000000000000.seg"), 4096 + 95);
+    run_program(&r, NULL, NULL, 0,
+                (const char *[]){"salvage", cli_dir(), new_dir(), NULL});
+    ck_assert_int_eq(r.code, 1);
+    ck_assert_ptr_nonnull(strstr(r.out, "lost: topic t, partition 0, offset 0: "
+                                        "the records of a batch do not verify"
+                                        "\n"));
+    ck_assert_ptr_nonnull(strstr(r.out, "1 ranges of 1 offsets lost\n"));
+    run_free(&r);
+    consume_saved(&r);
+    ck_assert_int_eq(strncmp(r.out, "line 1\n", 7), 0);
+    run_free(&r);
+}
+END_TEST
+
+START_TEST(salvage_usage)
+{
+    CLI("salvage");
+    cli_failed(USAGE, "NEWDIR");
+    CLI("salvage", "a", "b");
+    cli_failed(USAGE, "NEWDIR");
+    CLI("salvage", "-f", "a");
+    cli_failed(USAGE, "-f");
+    CLI("salvage", new_dir());
+    cli_failed(UNREADABLE, "KL_ENOSTORE");
+    ck_assert_int_ne(access(new_dir(), F_OK), 0);
+}
+END_TEST
+
 Suite *suite_process_tools(void)
 {
     Suite *s = suite_create("process_tools");
@@ -260,6 +355,9 @@ Suite *suite_process_tools(void)
     tcase_add_test(t, dump_of_damage);
     tcase_add_test(t, dump_usage);
     tcase_add_test(t, dump_into_a_closed_pipe);
+    tcase_add_test(t, salvage_saves_all);
+    tcase_add_test(t, salvage_tells_what_is_lost);
+    tcase_add_test(t, salvage_usage);
     suite_add_tcase(s, t);
     return s;
 }

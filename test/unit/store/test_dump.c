@@ -63,8 +63,8 @@ static int tell(const struct kl_store_dump_event *e, void *user)
     told.last = *e;
     if (e->type == KL_STORE_DUMP_LOST) {
         ck_assert_int_eq(e->lost.from, told.next);
-        told.lost += e->lost.to - e->lost.from;
-        told.next = e->lost.to;
+        told.lost += e->lost.end - e->lost.from;
+        told.next = e->lost.end;
     }
     if (e->type == KL_STORE_DUMP_FRAME) {
         ck_assert_int_eq(e->frame->info->base_offset, told.next);
