@@ -584,9 +584,11 @@ static void sim_work(struct sim *s, int32_t id, size_t slot)
         sim_propose(s, id, slot, sim_below(s, 4) == 0);
         break;
     case 7:
-        if (s->message_count && sim_below(s, 3) == 0)
-            sim_deliver(s, sim_below(s, s->message_count),
-                        sim_below(s, 4) != 0);
+        if (s->message_count && sim_below(s, 3) == 0) {
+            size_t index = sim_below(s, s->message_count);
+
+            sim_deliver(s, index, sim_below(s, 4) != 0);
+        }
         break;
     case 8:
         /* Lost. */
