@@ -120,7 +120,7 @@ void kl_store_snapshot_delete_before(struct kl_store *s, int64_t end)
         const struct kl_store_snapshot *info = &all->items[--all->count];
 
         kl_store_path_snapshot(s, "snapshots", info->end, info->epoch, path);
-        kl_store_tidy_unlink(s, path, 0);
+        kl_store_tidy_unlink(s, path, 0, 0);
     }
 }
 
@@ -241,7 +241,7 @@ static void snapshot_drop(struct kl_store_snapshot_writer *w)
         kl_store_tidy_close(s, w->file);
     if (w->is_made && !w->committed && !s->failure.code) {
         kl_store_snapshot_path_aside(w, path);
-        kl_store_tidy_unlink(s, path, 0);
+        kl_store_tidy_unlink(s, path, 0, 0);
     }
     w->file = NULL;
     snapshot_writer_free(w);
