@@ -161,7 +161,8 @@ static int salvage_seal(struct kl_runtime_inspect *in,
 
 /* The image as frames of a metadata log. */
 static int salvage_encode(struct kl_runtime_inspect *in,
-                          struct kl_base_buf *frames)
+                          struct kl_base_buf *frames,
+                          struct kl_store_salvage_log *out)
 {
     struct kl_controller_records records;
     struct kl_batch_builder builder;
@@ -191,29 +192,63 @@ static int salvage_encode(struct kl_runtime_inspect *in,
         r = salvage_seal(in, &builder, &offset, frames);
     kl_batch_builder_deinit(&builder);
     kl_controller_records_deinit(&records);
+    out->end = offset;
+    out->records = (uint64_t)offset;
     return r;
+}
+
+static int salvage_saved(struct kl_runtime_inspect *in,
+                         const struct kl_store_salvage_log *log)
+{
+    struct kl_runtime_item *item = kl_runtime_inspect_add(in, "saved");
+    struct kl_base_buf text;
+
+    kl_runtime_inspect_put_log(in, item, &log->id);
+    kl_runtime_item_put(item, "start", log->start);
+    kl_runtime_item_put(item, "end", log->end);
+    kl_runtime_item_put(item, "batches", (int64_t)log->batches);
+    kl_runtime_item_put(item, "records", (int64_t)log->records);
+    kl_runtime_item_put(item, "bytes", (int64_t)log->bytes);
+    kl_runtime_item_put(item, "lost", (int64_t)log->lost);
+    kl_base_buf_init(&text, &in->alloc);
+    kl_base_buf_printf(&text, "saved: ");
+    kl_runtime_inspect_print_log(in, &text, &log->id);
+    kl_base_buf_printf(&text, ": %llu records",
+                       (unsigned long long)log->records);
+    if (log->end > log->start) {
+        kl_base_buf_printf(&text, ", ");
+        kl_runtime_inspect_print_range(&text, log->start, log->end);
+    }
+    in->saved_logs++;
+    in->saved_records += log->records;
+    in->lost_offsets += log->lost;
+    return kl_runtime_inspect_finish(item, &text);
 }
 
 static int salvage_metadata_step(struct kl_runtime_inspect *in)
 {
+    struct kl_store_salvage_log log = {.id = salvage_metadata};
     struct kl_base_buf frames;
     int r = 0;
 
     in->stage = SALVAGE_FINISH;
-    if (!in->topics_partial)
-        return 0; /* it was saved like any other log */
     kl_base_buf_init(&frames, &in->alloc);
-    r = salvage_bootstrap(in);
+    if (in->topics_partial)
+        r = salvage_bootstrap(in);
     if (r == 0)
-        r = salvage_encode(in, &frames);
+        r = salvage_encode(in, &frames, &log);
     if (r == 0)
         r = kl_store_salvage_write(in->salvage, &salvage_metadata, frames.data,
                                    frames.size);
+    log.bytes = frames.size;
     kl_base_buf_deinit(&frames);
-    return r ? r
-             : salvage_note(in, "the metadata log is damaged and was written "
-                                "anew; topics that it does not know any more "
-                                "are called as their identifiers");
+    if (r == 0)
+        r = salvage_saved(in, &log);
+    if (r || !in->topics_partial)
+        return r;
+    return salvage_note(in, "the metadata log is damaged and was written "
+                            "anew; topics that it does not know any more "
+                            "are called as their identifiers");
 }
 
 /* ---- logs ---------------------------------------------------------------- */
@@ -299,8 +334,8 @@ static int salvage_next_log(struct kl_runtime_inspect *in)
     }
     in->log_id = *next;
     in->has_log = 1;
-    if (salvage_is_metadata(&in->log_id) && in->topics_partial)
-        return 0; /* it is written anew in the end */
+    if (salvage_is_metadata(&in->log_id))
+        return 0; /* it is written anew in the end, for a quorum of one */
     if (!salvage_is_metadata(&in->log_id) && salvage_is_deleted(in))
         return salvage_skip(in);
     salvage_config(in, &flush, &segment_bytes);
@@ -308,34 +343,6 @@ static int salvage_next_log(struct kl_runtime_inspect *in)
                                salvage_put_lost, in);
     in->stage = SALVAGE_LOG;
     return r;
-}
-
-static int salvage_saved(struct kl_runtime_inspect *in,
-                         const struct kl_store_salvage_log *log)
-{
-    struct kl_runtime_item *item = kl_runtime_inspect_add(in, "saved");
-    struct kl_base_buf text;
-
-    kl_runtime_inspect_put_log(in, item, &log->id);
-    kl_runtime_item_put(item, "start", log->start);
-    kl_runtime_item_put(item, "end", log->end);
-    kl_runtime_item_put(item, "batches", (int64_t)log->batches);
-    kl_runtime_item_put(item, "records", (int64_t)log->records);
-    kl_runtime_item_put(item, "bytes", (int64_t)log->bytes);
-    kl_runtime_item_put(item, "lost", (int64_t)log->lost);
-    kl_base_buf_init(&text, &in->alloc);
-    kl_base_buf_printf(&text, "saved: ");
-    kl_runtime_inspect_print_log(in, &text, &log->id);
-    kl_base_buf_printf(&text, ": %llu records",
-                       (unsigned long long)log->records);
-    if (log->end > log->start) {
-        kl_base_buf_printf(&text, ", ");
-        kl_runtime_inspect_print_range(&text, log->start, log->end);
-    }
-    in->saved_logs++;
-    in->saved_records += log->records;
-    in->lost_offsets += log->lost;
-    return kl_runtime_inspect_finish(item, &text);
 }
 
 static int salvage_log_step(struct kl_runtime_inspect *in)

@@ -10,14 +10,18 @@ static int topics_frame(const struct kl_store_content_frame *f, void *user)
     struct kl_runtime_inspect *in = user;
     struct kl_batch_record record;
     struct kl_batch_iter it;
-    int r = kl_batch_iter_init(&it, &in->alloc, f->data, f->info->frame_size,
-                               KL_BATCH_SIZE_MAX);
+    int r;
 
-    if (r == KL_ENOMEM)
-        return r;
     /* What a log that was cut at its start began with is not there. */
     if (in->topics_seen++ == 0 && f->info->base_offset > 0)
         in->topics_partial = 1;
+    /* The quorum's own business. */
+    if (f->info->attributes & KL_BATCH_ATTR_CONTROL)
+        return 0;
+    r = kl_batch_iter_init(&it, &in->alloc, f->data, f->info->frame_size,
+                           KL_BATCH_SIZE_MAX);
+    if (r == KL_ENOMEM)
+        return r;
     while (r == 0 && (r = kl_batch_iter_next(&it, &record)) == 0) {
         r = kl_controller_apply(in->topics, record.value, record.value_size,
                                 NULL);

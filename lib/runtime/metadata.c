@@ -233,11 +233,14 @@ static int metadata_turn(struct kl_runtime_node *n, struct kl_base_error *error)
     /* An open does not wait for memory. */
     if (n->quorum.is_starved || !kl_base_list_is_empty(&m->retry.link))
         return KL_ENOMEM;
-    if (!moved) {
-        kl_runtime_metadata_pump(n);
-        (void)kl_runtime_events_run(n);
-    }
-    return 0;
+    if (moved)
+        return 0;
+    kl_runtime_metadata_pump(n);
+    if (kl_runtime_events_run(n) || !kl_store_is_still(n->store))
+        return 0;
+    /* Only time would help: the store waits for memory or space. */
+    return kl_base_stat_get(&kl_store_stats(n->store)->full) ? KL_EDISKFULL
+                                                             : KL_ENOMEM;
 }
 
 /* The only voter leads, and all that is committed is applied. */
@@ -250,6 +253,10 @@ static int metadata_lead(struct kl_runtime_node *n, struct kl_base_error *error)
     while (!r && !(m->is_leading && m->applied == m->commit)) {
         r = metadata_turn(n, error);
         kl_raft_view(n->quorum.raft, &view);
+        if (!r && !view.is_voter)
+            return kl_base_error_set(error, KL_EQUORUMSTATE,
+                                     "this node is not a voter of the quorum "
+                                     "that its metadata log names");
         if (!r && view.fault)
             r = kl_base_error_set(error, view.fault, "the quorum: %s",
                                   kl_base_error_lookup(view.fault)->text);

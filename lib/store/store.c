@@ -260,6 +260,11 @@ int64_t kl_store_deadline(const struct kl_store *s)
     return at;
 }
 
+int kl_store_is_still(const struct kl_store *s)
+{
+    return s->jobs == 0;
+}
+
 int kl_store_drain(struct kl_store *s)
 {
     for (;;) {

@@ -73,6 +73,8 @@ void kl_store_turn(struct kl_store *s, int64_t now_ns, int64_t wall_ms);
 /* When turn wants to be called next without anything happening; INT64_MAX =
  * never. */
 int64_t kl_store_deadline(const struct kl_store *s);
+/* 1 where no job is under way: nothing happens before the deadline. */
+int kl_store_is_still(const struct kl_store *s);
 /* Refuses changes from now on and goes on until all is in segments and a clean
  * checkpoint is written; then is_stopped. */
 void kl_store_stop(struct kl_store *s);

@@ -99,7 +99,7 @@ static void zero(const char *name, long at, long size)
 static void forget_ring(void)
 {
     for (int i = 0; i < 4; i++) {
-        char name[16];
+        char name[32];
 
         snprintf(name, sizeof name, "/wal/%d", i);
         zero(name, 0, 64 * 1024);

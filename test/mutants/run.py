@@ -12,9 +12,10 @@ breaks and the goal that has to fail:
 
 A goal is a level and a suite or target (unit store_wal, fault fault_sweep,
 property, fuzz wal). Says: names a text that the failure has to contain, where
-a certain check of many is meant. A copy of the tree is kept in FOLDER; goals must be green
-there, then each patch is applied, built, and its goal must fail. A patch that
-does not apply or build, or that nobody notices, makes this program fail.
+a certain check of many is meant. A copy of the tree is kept in FOLDER; goals
+must be green there, then each patch is applied, built, and its goal must fail.
+A patch that does not apply or build, or that nobody notices, makes this program
+fail.
 """
 import os
 import re
