@@ -218,9 +218,10 @@ static void make_mixed(struct maker *m)
     for (int i = 0; i < IMAGE_LOGS; i++)
         maker_create(m, i);
     make_rounds(m, 16);
+    maker_turn(m, 8); /* the next group is that of the delete */
     FUZZ_CHECK(kl_store_delete(m->logs[2]) == 0);
-    maker_turn(m, 3);
     m->logs[2] = NULL;
+    maker_turn(m, 3);
     maker_create(m, 2);
     make_rounds(m, 3);
     maker_turn(m, 2);
