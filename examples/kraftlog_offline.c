@@ -85,6 +85,7 @@ static int offline_finish(struct offline *o, int rc, const char *object)
         status = OFFLINE_UNREADABLE;
     }
     kl_inspect_free(o->inspect);
+    o->inspect = NULL;
     return status;
 }
 
@@ -193,8 +194,10 @@ int tool_dump(struct tool *t, struct tool_args *args)
         if (!t->dir && kinds[i].run != dump_file)
             return tool_misuse("-D DIR is missing before dump");
         rc = kl_inspect_new(&o.inspect, NULL);
-        return rc == KL_OK ? kinds[i].run(&o, t->dir)
-                           : tool_fail_code("dump", t->dir, rc, NULL);
+        rc = rc == KL_OK ? kinds[i].run(&o, t->dir)
+                         : tool_fail_code("dump", t->dir, rc, NULL);
+        kl_inspect_free(o.inspect); /* of a usage that is wrong */
+        return rc;
     }
     return tool_misuse("dump: no '%s', wanted: wal, log or file", name);
 }
