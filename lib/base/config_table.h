@@ -63,7 +63,7 @@ X(MAX_MESSAGE_BYTES, "max.message.bytes", TOPIC, SIZE, "1048576",              \
   "node may allow less.")                                                      \
 X(MIN_INSYNC_REPLICAS, "min.insync.replicas", TOPIC, INT, "1", 1, 32, "",      \
   "Replicas that must have a batch before it is acknowledged; not more than "  \
-  "the topic has.")                                                            \
+  "the topic has. Where it is not set, 2 of three replicas or more.")          \
 X(RETENTION_BYTES, "retention.bytes", TOPIC, SIZE, "-1",                       \
   -1, 1125899906842624, "",                                                    \
   "Size of a partition above which its oldest segments are deleted. -1 is "    \
