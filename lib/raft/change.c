@@ -20,33 +20,6 @@ struct kl_raft_wish
 
 /* ---- answering --------------------------------------------------------- */
 
-static int change_code(enum kl_wire_error error)
-{
-    switch (error) {
-    case KL_WIRE_NONE:
-        return 0;
-    case KL_WIRE_NOT_LEADER:
-        return KL_ENOTLEADER;
-    case KL_WIRE_CHANGE_PENDING:
-        return KL_EAGAIN;
-    case KL_WIRE_DUPLICATE_VOTER:
-        return KL_EVOTEREXISTS;
-    case KL_WIRE_VOTER_NOT_FOUND:
-        return KL_ENOVOTER;
-    case KL_WIRE_NOT_CAUGHT_UP:
-        return KL_ELAGGING;
-    case KL_WIRE_NO_REDUNDANCY:
-        return KL_EREDUNDANCY;
-    case KL_WIRE_INCONSISTENT_VOTER_SET:
-        return KL_ESTATE;
-    case KL_WIRE_REQUEST_TIMED_OUT:
-    case KL_WIRE_OUTCOME_UNKNOWN:
-        return KL_EUNKNOWN;
-    default:
-        return KL_EINVAL;
-    }
-}
-
 static void change_answer(struct kl_raft *r,
                           const struct kl_wire_envelope *request,
                           uint64_t token, enum kl_wire_error error)
@@ -59,7 +32,7 @@ static void change_answer(struct kl_raft *r,
         kl_raft_reply(r, request, error)
             ->send.message.add_raft_voter_response.voters_offset = offset;
     else
-        kl_raft_complete(r, token, change_code(error), offset);
+        kl_raft_complete(r, token, kl_wire_error_code((int16_t)error), offset);
 }
 
 void kl_raft_change_finish(struct kl_raft *r, enum kl_wire_error error)

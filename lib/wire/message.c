@@ -50,6 +50,38 @@ const struct kl_wire_table *kl_wire_message_table(int16_t api_key,
     return NULL;
 }
 
+/* ---- errors ------------------------------------------------------------ */
+
+struct message_error
+{
+    enum kl_wire_error number;
+    int code;
+};
+
+#define MESSAGE_ERROR(name, number, code) {KL_WIRE_##name, code},
+static const struct message_error message_errors[] = {
+    KL_WIRE_ERRORS(MESSAGE_ERROR)};
+
+enum { MESSAGE_ERRORS = sizeof message_errors / sizeof message_errors[0] };
+
+enum kl_wire_error kl_wire_error_of(int code)
+{
+    for (size_t i = 0; i < MESSAGE_ERRORS; i++)
+        if (message_errors[i].code == code)
+            return message_errors[i].number;
+    return KL_WIRE_REQUEST_TIMED_OUT;
+}
+
+int kl_wire_error_code(int16_t number)
+{
+    for (size_t i = 0; i < MESSAGE_ERRORS; i++)
+        if ((int)message_errors[i].number == number)
+            return message_errors[i].code;
+    return KL_EUNKNOWN;
+}
+
+/* ---- bytes ------------------------------------------------------------- */
+
 static void *message_body(const struct kl_wire_message *m)
 {
     return (uint8_t *)m + offsetof(struct kl_wire_message, fetch_request);
@@ -83,6 +115,16 @@ int kl_wire_message_peek(const void *data, size_t size, size_t limit,
     return 0;
 }
 
+/* Only one request is for those who belong to no cluster yet. */
+static int message_check_cluster(const struct kl_wire_envelope *v, int code,
+                                 struct kl_base_error *e)
+{
+    if (!kl_base_uuid_is_zero(&v->cluster_id) ||
+        (v->api_key == KL_WIRE_DESCRIBE_CLUSTER && !v->is_response))
+        return 0;
+    return kl_base_error_set(e, code, "message of no cluster");
+}
+
 static int message_decode_envelope(struct kl_wire_envelope *out,
                                    const uint8_t *data, size_t size,
                                    struct kl_base_error *e)
@@ -97,9 +139,9 @@ static int message_decode_envelope(struct kl_wire_envelope *out,
         return rc;
     if (kl_base_get_le64(data + 8) != message_checksum(data, size))
         return kl_base_error_set(e, KL_ECORRUPT, "message is damaged");
-    return kl_wire_fields_decode(message_envelope,
-                                 data + KL_WIRE_MESSAGE_PREFIX,
-                                 KL_WIRE_MESSAGE_ENVELOPE, out, NULL, e);
+    rc = kl_wire_fields_decode(message_envelope, data + KL_WIRE_MESSAGE_PREFIX,
+                               KL_WIRE_MESSAGE_ENVELOPE, out, NULL, e);
+    return rc ? rc : message_check_cluster(out, KL_ECORRUPT, e);
 }
 
 int kl_wire_message_decode(struct kl_wire_message *out, const void *data,
@@ -143,6 +185,8 @@ static int message_check(const struct kl_wire_message *m,
     size_t size;
     int rc = kl_wire_fields_check(message_envelope, envelope, KL_EINVAL, e);
 
+    if (rc == 0)
+        rc = message_check_cluster(envelope, KL_EINVAL, e);
     if (rc == 0)
         rc = kl_wire_fields_check(t, message_body(m), KL_EINVAL, e);
     if (rc)
@@ -206,7 +250,8 @@ int kl_wire_envelope_check(const struct kl_wire_envelope *envelope,
                            int32_t node_id,
                            const struct kl_base_uuid *directory_id)
 {
-    if (!kl_base_uuid_equal(&envelope->cluster_id, cluster_id))
+    if (!kl_base_uuid_is_zero(&envelope->cluster_id) &&
+        !kl_base_uuid_equal(&envelope->cluster_id, cluster_id))
         return KL_EFOREIGN;
     if (envelope->destination_id >= 0 && envelope->destination_id != node_id)
         return KL_ENOENT;

@@ -131,6 +131,16 @@ KL_WIRE_MESSAGES(KL_WIRE_MESSAGE_STRUCT)
 #define KL_WIRE_API_NUMBER(api, key, version, member, text) KL_WIRE_##api = key,
 enum kl_wire_api { KL_WIRE_MESSAGES(KL_WIRE_API_NUMBER) };
 
+/* ---- errors ------------------------------------------------------------ */
+
+#define KL_WIRE_ERROR_NUMBER(name, number, code) KL_WIRE_##name = number,
+enum kl_wire_error { KL_WIRE_ERRORS(KL_WIRE_ERROR_NUMBER) };
+
+/* What to send for a code; REQUEST_TIMED_OUT for one without a number. */
+enum kl_wire_error kl_wire_error_of(int code);
+/* The code of what was sent; KL_EUNKNOWN for what only later releases know. */
+int kl_wire_error_code(int16_t number);
+
 /* ---- records ----------------------------------------------------------- */
 
 /* Any record: r.type == KL_WIRE_TOPIC_RECORD says that r.topic is set. */
@@ -233,7 +243,8 @@ void kl_wire_message_print(const struct kl_wire_message *m,
                            struct kl_base_buf *out);
 
 /* Whose message it is: KL_EFOREIGN for that of another cluster, KL_ENOENT for
- * one that is meant for another node or for another directory of this one. */
+ * one that is meant for another node or for another directory of this one. What
+ * may be of no cluster at all is nobody else's. */
 int kl_wire_envelope_check(const struct kl_wire_envelope *envelope,
                            const struct kl_base_uuid *cluster_id,
                            int32_t node_id,

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TABLES = 18, SIZE_MAX_FLIPPED = 400 };
+enum { TABLES = 42, SIZE_MAX_FLIPPED = 400 };
 
 static struct fail_alloc memory;
 static struct kl_base_buf buf, again, lists;
@@ -379,6 +379,58 @@ START_TEST(envelope_check)
     ck_assert_int_eq(kl_wire_envelope_check(&v, &cluster, 2, &other), 0);
     v.destination_id = -1;
     ck_assert_int_eq(kl_wire_envelope_check(&v, &cluster, 3, &other), 0);
+    memset(&v.cluster_id, 0, sizeof v.cluster_id);
+    ck_assert_int_eq(kl_wire_envelope_check(&v, &cluster, 3, &other), 0);
+}
+END_TEST
+
+/* Every number has a meaning, and what is sent for a code means that code. */
+START_TEST(error_numbers)
+{
+#define ERROR_ROW(name, number, code) {KL_WIRE_##name, code},
+    static const struct
+    {
+        int number;
+        int code;
+    } rows[] = {KL_WIRE_ERRORS(ERROR_ROW)};
+
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        int sent = (int)kl_wire_error_of(rows[i].code);
+
+        ck_assert_int_eq(kl_wire_error_code((int16_t)rows[i].number),
+                         rows[i].code);
+        ck_assert_int_eq(kl_wire_error_code((int16_t)sent), rows[i].code);
+        for (size_t j = 0; j < i; j++)
+            ck_assert_int_ne(rows[i].number, rows[j].number);
+    }
+    ck_assert_int_eq(kl_wire_error_of(KL_EFENCED), KL_WIRE_FENCED_LEADER_EPOCH);
+    ck_assert_int_eq(kl_wire_error_of(KL_EFORK), KL_WIRE_REQUEST_TIMED_OUT);
+    ck_assert_int_eq(kl_wire_error_code(INT16_MAX), KL_EUNKNOWN);
+    ck_assert_int_eq(kl_wire_error_code(-1), KL_EUNKNOWN);
+}
+END_TEST
+
+/* Who belongs to no cluster may ask which one this is, and nothing else. */
+START_TEST(message_of_no_cluster)
+{
+    for (int i = 0; i < TABLES; i++) {
+        struct kl_wire_message m, d;
+        int is_allowed;
+
+        make(i, 5, &m);
+        is_allowed = m.envelope.api_key == KL_WIRE_DESCRIBE_CLUSTER && !(i & 1);
+        memset(&m.envelope.cluster_id, 0, 16);
+        kl_base_buf_clear(&buf);
+        ck_assert_int_eq(kl_wire_message_encode(&m, &buf, &error),
+                         is_allowed ? 0 : KL_EINVAL);
+        make(i, 5, &m);
+        kl_base_buf_clear(&buf);
+        ck_assert_int_eq(kl_wire_message_encode(&m, &buf, &error), 0);
+        memset(buf.data + KL_WIRE_MESSAGE_PREFIX + 16, 0, 16);
+        repair_checksum(buf.data, buf.size);
+        ck_assert_int_eq(decode(&d, buf.data, buf.size),
+                         is_allowed ? 0 : KL_ECORRUPT);
+    }
 }
 END_TEST
 
@@ -403,6 +455,8 @@ Suite *suite_wire_message(void)
     tcase_add_test(t, refuse_too_large);
     tcase_add_test(t, refuse_count_without_items);
     tcase_add_test(t, envelope_check);
+    tcase_add_test(t, message_of_no_cluster);
+    tcase_add_test(t, error_numbers);
     suite_add_tcase(s, t);
     return s;
 }
