@@ -58,7 +58,8 @@ enum {
     KL_CONFIG_INT = 1,  /* a decimal number */
     KL_CONFIG_SIZE = 2, /* bytes; k, m and g behind it mean 2^10, 2^20, 2^30 */
     KL_CONFIG_MS = 3,   /* milliseconds */
-    KL_CONFIG_ENUM = 4  /* one of the words that kl_config_key_range lists */
+    KL_CONFIG_ENUM = 4, /* one of the words that kl_config_key_range lists */
+    KL_CONFIG_TEXT = 5  /* visible ASCII, up to 255 characters */
 };
 
 /* Makes a configuration in which every key has its default. allocator (NULL =
@@ -113,14 +114,14 @@ KL_API const char *kl_config_key_doc(size_t index);
 /* KL_CONFIG_NODE, _TOPIC, _PRODUCER or _CONSUMER; 0 past the last. */
 KL_API int kl_config_key_scope(size_t index);
 
-/* KL_CONFIG_INT, _SIZE, _MS or _ENUM; 0 past the last. */
+/* KL_CONFIG_INT, _SIZE, _MS, _ENUM or _TEXT; 0 past the last. */
 KL_API int kl_config_key_type(size_t index);
 
 /* The default as text, static; NULL past the last. */
 KL_API const char *kl_config_key_default(size_t index);
 
-/* What is allowed, static: "4096..67108864" or "commit|interval"; NULL past
- * the last. */
+/* What is allowed, static: "4096..67108864" or "commit|interval", or how a text
+ * is built; NULL past the last. */
 KL_API const char *kl_config_key_range(size_t index);
 
 #ifdef __cplusplus

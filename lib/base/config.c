@@ -12,6 +12,7 @@
 #define RANGE_SIZE(min, max, words) #min ".." #max
 #define RANGE_MS(min, max, words) #min ".." #max
 #define RANGE_ENUM(min, max, words) words
+#define RANGE_TEXT(min, max, words) words
 #define ROW(id, name, scope, type, text, min, max, words, doc)                 \
     {name,                                                                     \
      KL_CONFIG_##scope,                                                        \
@@ -26,6 +27,26 @@ static const struct kl_base_config_row config_rows[KL_BASE_CONFIG_COUNT] = {
     KL_BASE_CONFIG_TABLE(ROW)};
 
 _Static_assert(KL_BASE_CONFIG_COUNT <= 64, "one bit per key");
+
+#define IS_KL_CONFIG_INT 0
+#define IS_KL_CONFIG_SIZE 0
+#define IS_KL_CONFIG_MS 0
+#define IS_KL_CONFIG_ENUM 0
+#define IS_KL_CONFIG_TEXT 1
+#define COUNT_TEXT(id, name, scope, type, text, min, max, words, doc)          \
+    +IS_KL_CONFIG_##type
+_Static_assert(0 KL_BASE_CONFIG_TABLE(COUNT_TEXT) == KL_BASE_CONFIG_TEXTS,
+               "a place per text");
+
+/* Where the text of a key is: it is a key of type TEXT. */
+static size_t config_place(size_t key)
+{
+    size_t place = 0;
+
+    for (size_t i = 0; i < key; i++)
+        place += config_rows[i].type == KL_CONFIG_TEXT;
+    return place;
+}
 
 /* Index of a word in "a|b|c", or -1. */
 static int64_t config_word_index(const char *words, const char *text)
@@ -95,6 +116,8 @@ static int64_t config_default(size_t key)
 {
     int64_t v = 0;
 
+    if (config_rows[key].type == KL_CONFIG_TEXT)
+        return (int64_t)config_place(key);
     (void)config_parse(&config_rows[key], config_rows[key].text, &v);
     return v;
 }
@@ -104,6 +127,7 @@ void kl_base_config_init(struct kl_base_config *c)
     for (size_t i = 0; i < KL_BASE_CONFIG_COUNT; i++)
         c->values[i] = config_default(i);
     c->set = 0;
+    memset(c->texts, 0, sizeof c->texts);
 }
 
 const struct kl_base_config_row *kl_base_config_row(size_t key)
@@ -129,6 +153,28 @@ static void config_put(struct kl_base_config *c, size_t key, int64_t value)
     c->set |= UINT64_C(1) << key;
 }
 
+/* Visible characters of ASCII. */
+static int config_put_text(struct kl_base_config *c, size_t key,
+                           const char *value, struct kl_base_error *error)
+{
+    const struct kl_base_config_row *row = &config_rows[key];
+    size_t size = strlen(value);
+
+    if (size > (size_t)row->max)
+        return kl_base_error_set(error, KL_ECONFIG,
+                                 "%s: %zu characters, %lld are allowed",
+                                 row->name, size, (long long)row->max);
+    for (size_t i = 0; i < size; i++)
+        if (value[i] <= ' ' || value[i] > '~')
+            return kl_base_error_set(error, KL_ECONFIG,
+                                     "%s: character %zu is not visible ASCII",
+                                     row->name, i + 1);
+    config_put(c, key, c->values[key]);
+    memset(c->texts[c->values[key]], 0, KL_BASE_CONFIG_TEXT);
+    memcpy(c->texts[c->values[key]], value, size);
+    return 0;
+}
+
 int kl_base_config_set(struct kl_base_config *c, const char *name,
                        const char *value, struct kl_base_error *error)
 {
@@ -143,8 +189,12 @@ int kl_base_config_set(struct kl_base_config *c, const char *name,
     if (!value) {
         c->values[key] = config_default(key);
         c->set &= ~(UINT64_C(1) << key);
+        if (row->type == KL_CONFIG_TEXT)
+            memset(c->texts[c->values[key]], 0, KL_BASE_CONFIG_TEXT);
         return 0;
     }
+    if (row->type == KL_CONFIG_TEXT)
+        return config_put_text(c, key, value, error);
     if (config_parse(row, value, &v) || v < row->min || v > row->max)
         return kl_base_error_set(error, KL_ECONFIG, "%s: '%.64s' is not in %s",
                                  row->name, value, row->range);
@@ -162,6 +212,8 @@ int kl_base_config_set_int(struct kl_base_config *c, const char *name,
     if (r)
         return r;
     row = &config_rows[key];
+    if (row->type == KL_CONFIG_TEXT)
+        return kl_base_error_set(error, KL_ECONFIG, "%s is a text", row->name);
     if (row->type == KL_CONFIG_ENUM)
         return kl_base_error_set(error, KL_ECONFIG, "%s is a word, one of %s",
                                  row->name, row->range);
@@ -178,6 +230,12 @@ int64_t kl_base_config_value(const struct kl_base_config *c,
     return c ? c->values[key] : config_default(key);
 }
 
+const char *kl_base_config_text(const struct kl_base_config *c,
+                                enum kl_base_config_key key)
+{
+    return c ? c->texts[c->values[key]] : "";
+}
+
 int kl_base_config_is_set(const struct kl_base_config *c, size_t key)
 {
     return c && (c->set >> key & 1);
@@ -190,6 +248,10 @@ void kl_base_config_format(const struct kl_base_config *c, size_t key,
     int64_t v = c ? c->values[key] : config_default(key);
     const char *word = row->range;
 
+    if (row->type == KL_CONFIG_TEXT) {
+        (void)snprintf(out, KL_BASE_CONFIG_TEXT, "%s", c ? c->texts[v] : "");
+        return;
+    }
     if (row->type != KL_CONFIG_ENUM) {
         (void)snprintf(out, KL_BASE_CONFIG_TEXT, "%lld", (long long)v);
         return;

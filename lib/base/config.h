@@ -33,15 +33,20 @@ struct kl_base_config_row
     const char *text; /* the default */
     int64_t min;
     int64_t max;
-    const char *range; /* "1..4" or "commit|interval" */
+    const char *range; /* "1..4" or "commit|interval" or "text" */
     const char *doc;
 };
 
-/* Plain values: copied by assignment. */
+#define KL_BASE_CONFIG_TEXT 256 /* longest value with its terminator */
+#define KL_BASE_CONFIG_TEXTS 2  /* keys of type TEXT */
+
+/* Plain values: copied by assignment. The value of a TEXT is where it is among
+ * the texts. */
 struct kl_base_config
 {
     int64_t values[KL_BASE_CONFIG_COUNT];
     uint64_t set; /* bit per key: given, not the default */
+    char texts[KL_BASE_CONFIG_TEXTS][KL_BASE_CONFIG_TEXT];
 };
 
 /* All defaults. */
@@ -61,7 +66,9 @@ int kl_base_config_set_int(struct kl_base_config *c, const char *name,
 int64_t kl_base_config_value(const struct kl_base_config *c,
                              enum kl_base_config_key key);
 int kl_base_config_is_set(const struct kl_base_config *c, size_t key);
-#define KL_BASE_CONFIG_TEXT 32 /* longest value with its terminator */
+/* Value of a key of type TEXT; empty where it is not set. */
+const char *kl_base_config_text(const struct kl_base_config *c,
+                                enum kl_base_config_key key);
 /* The value as text. */
 void kl_base_config_format(const struct kl_base_config *c, size_t key,
                            char out[KL_BASE_CONFIG_TEXT]);

@@ -12,6 +12,33 @@
 X(NODE_ID, "node.id", NODE, INT, "1", 0, 2147483647, "",                       \
   "Number of the node, unique in its cluster. Written into the folder when "   \
   "the store is made; later it must be the same or not be set.")               \
+X(BOOTSTRAP_SERVERS, "controller.quorum.bootstrap.servers", NODE, TEXT, "",    \
+  0, 255, "ID@ENDPOINT,...",                                                   \
+  "Nodes of a cluster that is there already, as id@endpoint with commas "      \
+  "between. A folder made with it joins that cluster, as an observer at "      \
+  "first; without it a new folder is a cluster of its own. Later it tells "    \
+  "where to look for voters that the folder does not know yet.")               \
+X(ADVERTISED_LISTENERS, "advertised.listeners", NODE, TEXT, "", 0, 255,        \
+  "ENDPOINT,...",                                                              \
+  "Endpoints, with commas between, at which other nodes reach this one: what " \
+  "the transport understands.")                                                \
+X(ELECTION_TIMEOUT_MS, "controller.quorum.election.timeout.ms", NODE, MS,      \
+  "1000", 10, 3600000, "",                                                     \
+  "How long a voter without a leader waits before it campaigns, and how long " \
+  "an election may take; times a random number between 1 and 2.")              \
+X(FETCH_TIMEOUT_MS, "controller.quorum.fetch.timeout.ms", NODE, MS, "2000",    \
+  10, 3600000, "",                                                             \
+  "How long a voter goes on without a successful fetch from the leader before "\
+  "it campaigns. A leader that most voters have not fetched from for one and " \
+  "a half of it resigns.")                                                     \
+X(REQUEST_TIMEOUT_MS, "controller.quorum.request.timeout.ms", NODE, MS,        \
+  "1000", 10, 3600000, "",                                                     \
+  "How long a request of the metadata quorum waits for its answer before it "  \
+  "is made again.")                                                            \
+X(SNAPSHOT_BYTES, "metadata.log.max.record.bytes.between.snapshots", NODE,     \
+  SIZE, "20971520", 1024, 1099511627776, "",                                   \
+  "Bytes of the metadata log that are committed behind a snapshot before the " \
+  "next one is made. What a snapshot holds is dropped from the log.")          \
 X(WAL_BYTES, "wal.bytes", NODE, SIZE, "0", 0, 68719476736, "",                 \
   "Size of the write-ahead log made with the store, at least 64k. 0 takes a "  \
   "32nd of the free space, between 4m and 64m, but at most an eighth of it. "  \

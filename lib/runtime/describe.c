@@ -44,7 +44,8 @@ static void describe_value(struct kl_base_buf *out,
     char text[KL_BASE_CONFIG_TEXT];
 
     kl_base_config_format(config, key, text);
-    if (kl_base_config_row(key)->type == KL_CONFIG_ENUM)
+    if (kl_base_config_row(key)->type == KL_CONFIG_ENUM ||
+        kl_base_config_row(key)->type == KL_CONFIG_TEXT)
         describe_text(out, text);
     else
         kl_base_buf_printf(out, "%s", text);

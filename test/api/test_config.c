@@ -105,7 +105,7 @@ START_TEST(table_lists_every_key)
         ck_assert_int_ge(kl_config_key_scope(i), KL_CONFIG_NODE);
         ck_assert_int_le(kl_config_key_scope(i), KL_CONFIG_CONSUMER);
         ck_assert_int_ge(kl_config_key_type(i), KL_CONFIG_INT);
-        ck_assert_int_le(kl_config_key_type(i), KL_CONFIG_ENUM);
+        ck_assert_int_le(kl_config_key_type(i), KL_CONFIG_TEXT);
     }
     ck_assert_ptr_null(kl_config_key_at(count));
     ck_assert_ptr_null(kl_config_key_doc(count));

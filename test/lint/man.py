@@ -149,6 +149,8 @@ def key_values(row):
         words = ["\n.Cm %s" % w for w in row["words"]]
         return "One of%s .\nDefault:\n.Cm %s ." % (
             " ,".join(words), row["default"])
+    if row["type"] == "TEXT":
+        return "Text of the form\n.Ar %s .\nDefault: none." % row["words"][0]
     return "%s from %s to %s.\nDefault: %s." % (
         KINDS[row["type"]], key_number(row, row["min"]),
         key_number(row, row["max"]), key_number(row, row["default"]))

@@ -54,13 +54,48 @@ START_TEST(table_is_consistent)
 }
 END_TEST
 
+START_TEST(text_is_kept_as_it_is)
+{
+    static const char *const bad[] = {"1@a b", "1@\ta", "1@\x7f", "1@\xc3\xa4"};
+    const char *key = "controller.quorum.bootstrap.servers";
+    char longest[257];
+
+    ck_assert_str_eq(kl_base_config_text(&c, KL_BASE_CONFIG_BOOTSTRAP_SERVERS),
+                     "");
+    ck_assert_int_eq(set(key, "1@tcp://a:1,2@b"), 0);
+    ck_assert_int_eq(set("advertised.listeners", "tcp://c:1"), 0);
+    ck_assert_str_eq(kl_base_config_text(&c, KL_BASE_CONFIG_BOOTSTRAP_SERVERS),
+                     "1@tcp://a:1,2@b");
+    ck_assert_str_eq(
+        kl_base_config_text(&c, KL_BASE_CONFIG_ADVERTISED_LISTENERS),
+        "tcp://c:1");
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        ck_assert_int_eq(set(key, bad[i]), KL_ECONFIG);
+    memset(longest, 'x', sizeof longest);
+    longest[256] = '\0';
+    ck_assert_int_eq(set(key, longest), KL_ECONFIG);
+    ck_assert_str_eq(kl_base_config_text(&c, KL_BASE_CONFIG_BOOTSTRAP_SERVERS),
+                     "1@tcp://a:1,2@b");
+    longest[255] = '\0';
+    ck_assert_int_eq(set(key, longest), 0);
+    ck_assert_str_eq(kl_base_config_text(&c, KL_BASE_CONFIG_BOOTSTRAP_SERVERS),
+                     longest);
+    ck_assert_int_eq(kl_base_config_set_int(&c, key, 0, &e), KL_ECONFIG);
+    ck_assert_int_eq(set(key, NULL), 0);
+    ck_assert_str_eq(kl_base_config_text(&c, KL_BASE_CONFIG_BOOTSTRAP_SERVERS),
+                     "");
+    ck_assert_str_eq(
+        kl_base_config_text(NULL, KL_BASE_CONFIG_BOOTSTRAP_SERVERS), "");
+}
+END_TEST
+
 /* What is written as range is what is enforced. */
 START_TEST(table_ranges_are_enforced)
 {
     for (size_t i = 0; i < KL_BASE_CONFIG_COUNT; i++) {
         const struct kl_base_config_row *row = kl_base_config_row(i);
 
-        if (row->type == KL_CONFIG_ENUM)
+        if (row->type == KL_CONFIG_ENUM || row->type == KL_CONFIG_TEXT)
             continue;
         ck_assert_int_eq(strtoll(row->range, NULL, 10), row->min);
         ck_assert_int_eq(strtoll(strstr(row->range, "..") + 2, NULL, 10),
@@ -165,6 +200,7 @@ Suite *suite_base_config(void)
 
     tcase_add_checked_fixture(t, setup, NULL);
     tcase_add_test(t, table_is_consistent);
+    tcase_add_test(t, text_is_kept_as_it_is);
     tcase_add_test(t, table_ranges_are_enforced);
     tcase_add_test(t, set_sizes_with_units);
     tcase_add_test(t, set_refuses);
