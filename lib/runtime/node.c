@@ -320,6 +320,16 @@ static void node_trace_open(struct kl_runtime_node *n, const char *dir,
                      (long long)(kl_runtime_now_ns(n) - begun_ns) / 1000);
 }
 
+/* The store writes into the memory of reads that are under way. */
+static void node_await_reads(struct kl_runtime_node *n)
+{
+    while (n->read_count) {
+        n->lanes->ops->wait(n->lanes);
+        kl_store_turn(n->store, kl_runtime_now_ns(n), kl_runtime_wall_ms(n));
+        (void)kl_runtime_events_run(n);
+    }
+}
+
 /* What an open that failed has built, and its text. */
 static void node_open_undo(struct kl_runtime_node *n, int code,
                            struct kl_base_error *error)
@@ -327,6 +337,7 @@ static void node_open_undo(struct kl_runtime_node *n, int code,
     if (!error->code)
         (void)kl_base_error_set(error, code, "%s",
                                 kl_base_error_lookup(code)->text);
+    node_await_reads(n);
     kl_runtime_metadata_close(n);
     kl_runtime_topics_clear(n);
     node_close_store(n);
@@ -376,11 +387,7 @@ static void node_abort_partitions(struct kl_runtime_node *n)
 
     while ((log = kl_store_next(n->store, log)) != NULL)
         kl_runtime_partition_detach(n, log, KL_ECLOSED);
-    while (n->read_count) {
-        n->lanes->ops->wait(n->lanes);
-        kl_store_turn(n->store, kl_runtime_now_ns(n), kl_runtime_wall_ms(n));
-        (void)kl_runtime_events_run(n);
-    }
+    node_await_reads(n);
 }
 
 void kl_runtime_teardown(struct kl_runtime_node *n)
