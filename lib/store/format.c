@@ -309,7 +309,8 @@ int kl_store_quorum_encode(struct kl_base_buf *b,
     kl_base_buf_put_le32(b, (uint32_t)r->state.voted_id);
     kl_base_buf_append(b, r->state.voted_directory_id.bytes, 16);
     kl_base_buf_put_le32(b, 0);
-    kl_store_envelope_end(b, KL_STORE_MAGIC_QUORUM);
+    kl_base_buf_put_le64(b, (uint64_t)r->broker_epoch);
+    envelope_end(b, KL_STORE_MAGIC_QUORUM, KL_STORE_QUORUM_VERSION);
     format_pad(b);
     return b->error;
 }
@@ -318,7 +319,10 @@ int kl_store_quorum_decode(const uint8_t *data, size_t size,
                            struct kl_store_quorum_record *r)
 {
     struct kl_base_cursor c;
-    int rc = kl_store_envelope_open(data, size, KL_STORE_MAGIC_QUORUM, &c);
+    uint16_t version;
+    int rc =
+        kl_store_envelope_open_version(data, size, KL_STORE_MAGIC_QUORUM,
+                                       KL_STORE_QUORUM_VERSION, &version, &c);
 
     if (rc)
         return rc;
@@ -329,8 +333,10 @@ int kl_store_quorum_decode(const uint8_t *data, size_t size,
     r->state.voted_id = (int32_t)kl_base_cursor_get_le32(&c);
     format_get_uuid(&c, &r->state.voted_directory_id);
     format_get_reserved(&c, 4);
+    r->broker_epoch = version > 1 ? (int64_t)kl_base_cursor_get_le64(&c) : -1;
     if (!format_is_padded(data, size, &c) || r->state.epoch < 0 ||
-        r->state.leader_id < -1 || r->state.voted_id < -1)
+        r->state.leader_id < -1 || r->state.voted_id < -1 ||
+        r->broker_epoch < -1)
         return KL_ECORRUPT;
     return 0;
 }

@@ -34,8 +34,9 @@
 enum {
     KL_STORE_BLOCK = 4096,
     KL_STORE_VERSION = 1, /* of every structure but the identity */
-    KL_STORE_FORMAT = 2,  /* of the folder, in its identity: 2 has a reserve
-                             and the quorum state */
+    KL_STORE_QUORUM_VERSION = 2,
+    KL_STORE_FORMAT = 2, /* of the folder, in its identity: 2 has a reserve
+                            and the quorum state */
 
     KL_STORE_GROUP_HEADER = 72,
     KL_STORE_ENTRY_HEADER = 64,
@@ -141,6 +142,7 @@ struct kl_store_quorum_record
     uint64_t generation;
     struct kl_base_uuid directory_id; /* the folder that it belongs to */
     struct kl_store_quorum state;
+    int64_t broker_epoch; /* -1 = none; version 1 has none */
 };
 int kl_store_quorum_encode(struct kl_base_buf *b,
                            const struct kl_store_quorum_record *r);

@@ -1,9 +1,9 @@
 /*
- * The quorum state: what a voter must never forget, in two files that are
- * preallocated and written in place. Both are written and synced, one after the
- * other, before a put is answered. So whatever a crash does one of them is
- * whole, and one that rots is made again from the other; with both gone nobody
- * knows whom this node has voted for (F35, F36).
+ * The quorum state: what a voter and a broker must never forget, in two files
+ * that are preallocated and written in place. Both are written and synced, one
+ * after the other, before a put is answered. So whatever a crash does one of
+ * them is whole, and one that rots is made again from the other; with both gone
+ * nobody knows whom this node has voted for (F35, F36).
  */
 #include "store/quorum.h"
 
@@ -20,6 +20,7 @@ void kl_store_quorum_init(struct kl_store *s)
 
     q->store = s;
     q->durable.state = q->wanted.state = quorum_nothing;
+    q->durable.broker_epoch = q->wanted.broker_epoch = -1;
     kl_base_buf_init(&q->block, &s->alloc);
     kl_store_retry_init(&q->retry);
 }
@@ -279,24 +280,52 @@ static int quorum_is_allowed(const struct kl_store_quorum *old,
                                    &old->voted_directory_id, 16) == 0);
 }
 
-int kl_store_quorum_put(struct kl_store *s, const struct kl_store_quorum *state,
-                        uint64_t *generation_out)
+/* Whether anything may be put. */
+static int quorum_check(const struct kl_store *s)
 {
-    struct kl_store_quorum_job *q = &s->quorum;
-
     if (s->failure.code)
         return KL_EFAILED;
     if (!s->opened || s->stopping)
         return KL_ECLOSED;
-    if (q->verdict == KL_STORE_QUORUM_LOST)
+    if (s->quorum.verdict == KL_STORE_QUORUM_LOST)
         return KL_ECORRUPT;
-    if (q->absent)
-        return KL_EDISKFULL;
+    return s->quorum.absent ? KL_EDISKFULL : 0;
+}
+
+int kl_store_quorum_put(struct kl_store *s, const struct kl_store_quorum *state,
+                        uint64_t *generation_out)
+{
+    struct kl_store_quorum_job *q = &s->quorum;
+    int rc = quorum_check(s);
+
+    if (rc)
+        return rc;
     if (!quorum_is_allowed(&q->wanted.state, state))
         return KL_EINVAL;
     q->wanted.state = *state;
     q->wanted.generation++;
     if (generation_out)
         *generation_out = q->wanted.generation;
+    return 0;
+}
+
+int64_t kl_store_broker_epoch(const struct kl_store *s)
+{
+    return s->quorum.durable.broker_epoch;
+}
+
+int kl_store_broker_epoch_put(struct kl_store *s, int64_t epoch)
+{
+    struct kl_store_quorum_job *q = &s->quorum;
+    int rc = quorum_check(s);
+
+    if (rc)
+        return rc;
+    if (epoch < q->wanted.broker_epoch)
+        return KL_EINVAL;
+    if (epoch == q->wanted.broker_epoch)
+        return 0;
+    q->wanted.broker_epoch = epoch;
+    q->wanted.generation++;
     return 0;
 }

@@ -281,6 +281,13 @@ enum kl_store_quorum_verdict kl_store_quorum_get(const struct kl_store *s,
 int kl_store_quorum_put(struct kl_store *s, const struct kl_store_quorum *state,
                         uint64_t *generation_out);
 
+/* The epoch that the broker of this folder was registered with last, -1 = it
+ * never was: the durable one, which is kept with the quorum state. */
+int64_t kl_store_broker_epoch(const struct kl_store *s);
+/* Replaces it; as a put of the quorum state, with its event and failures. It
+ * never falls: KL_EINVAL. */
+int kl_store_broker_epoch_put(struct kl_store *s, int64_t epoch);
+
 /* ---- snapshots of the metadata ----------------------------------------- */
 
 /* The state of everything below an offset, in opaque bytes; epoch is that of

@@ -77,10 +77,11 @@ def read_quorum(folder, directory):
     """Epoch, leader, voted and its directory: the same in both copies."""
     copies = [folder + "/quorum." + c for c in "ab"]
     expect(read(copies[0]) == read(copies[1]), "quorum: copies differ")
-    data = envelope(copies[0], b"KLQS", block=BLOCK)
-    expect(len(read(copies[0])) == BLOCK and len(data) == 56, "quorum: size")
-    fields = struct.unpack("<Q16siii16sI", data)
-    expect(fields[1] == directory and fields[6] == 0, "quorum: fields")
+    data = envelope(copies[0], b"KLQS", 2, block=BLOCK)
+    expect(len(read(copies[0])) == BLOCK and len(data) == 64, "quorum: size")
+    fields = struct.unpack("<Q16siii16sIq", data)
+    expect(fields[1] == directory and fields[6] == 0
+           and fields[7] >= -1, "quorum: fields")
     expect((fields[0] == 0) == (fields[2:5] == (0, -1, -1)),
            "quorum: generation")
     return fields[2:6]

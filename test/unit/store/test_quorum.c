@@ -119,8 +119,8 @@ START_TEST(layout)
         ck_assert_uint_eq(size, 4096);
     }
     ck_assert_mem_eq(data[0], data[1], 4096);
-    ck_assert_mem_eq(data[0], "KLQS\1\0\0\0", 8);
-    ck_assert_uint_eq(kl_base_get_le32(data[0] + 8), 80);
+    ck_assert_mem_eq(data[0], "KLQS\2\0\0\0", 8);
+    ck_assert_uint_eq(kl_base_get_le32(data[0] + 8), 88);
     ck_assert_uint_eq(kl_base_get_le64(data[0] + 24), 1); /* generation */
     ck_assert_mem_eq(data[0] + 32, &fx.config.format.directory_id, 16);
     ck_assert_uint_eq(kl_base_get_le32(data[0] + 48), 7);
@@ -128,7 +128,9 @@ START_TEST(layout)
     ck_assert_uint_eq(kl_base_get_le32(data[0] + 56), 3);
     for (int i = 60; i < 76; i++)
         ck_assert_uint_eq(data[0][i], 103);
-    for (int i = 76; i < 4096; i++)
+    ck_assert_uint_eq(kl_base_get_le32(data[0] + 76), 0);
+    ck_assert_uint_eq(kl_base_get_le64(data[0] + 80), UINT64_MAX);
+    for (int i = 88; i < 4096; i++)
         ck_assert_uint_eq(data[0][i], 0);
     free(data[0]);
     free(data[1]);
@@ -137,8 +139,8 @@ END_TEST
 
 static struct kl_base_buf encoded(void)
 {
-    struct kl_store_quorum_record r = {.generation = 9,
-                                       .state = state_of(7, 2, 3)};
+    struct kl_store_quorum_record r = {
+        .generation = 9, .state = state_of(7, 2, 3), .broker_epoch = 5};
     struct kl_base_buf b;
 
     kl_base_buf_init(&b, &kl_base_alloc_libc);
@@ -173,13 +175,16 @@ START_TEST(wrong_values_are_refused)
         uint32_t value;
         int code;
     } cases[] = {
-        {4, 2, KL_EFORMAT},
+        {4, 3, KL_EFORMAT},
+        {4, 1, KL_ECORRUPT}, /* longer than that */
         {48, UINT32_MAX, KL_ECORRUPT},
         {52, UINT32_MAX - 1, KL_ECORRUPT},
         {56, UINT32_MAX - 1, KL_ECORRUPT},
         {76, 1, KL_ECORRUPT},
-        {8, 76, KL_ECORRUPT},
+        {84, UINT32_MAX - 1, KL_ECORRUPT},
+        {8, 80, KL_ECORRUPT},
         {8, 84, KL_ECORRUPT},
+        {8, 92, KL_ECORRUPT},
     };
     struct kl_store_quorum_record r;
 
@@ -277,6 +282,52 @@ START_TEST(a_put_cannot_go_back)
     ck_assert_int_eq(put_rc(6, -1, -1), 0);
     ck_assert_int_eq(put_rc(6, 2, -1), 0);
     ck_assert_int_eq(put_rc(6, 2, 7), 0);
+}
+END_TEST
+
+/* The broker epoch and the quorum state are put in any order and keep each
+ * other. */
+START_TEST(broker_epoch)
+{
+    ck_assert_int_eq(kl_store_broker_epoch(fx.store), -1);
+    ck_assert_int_eq(kl_store_broker_epoch_put(fx.store, 40), 0);
+    ck_assert_int_eq(kl_store_broker_epoch(fx.store), -1); /* not durable yet */
+    await();
+    ck_assert_int_eq(kl_store_broker_epoch(fx.store), 40);
+    expect(KL_STORE_QUORUM_NONE, 0, -1, -1);
+    reopen();
+    ck_assert_int_eq(kl_store_broker_epoch(fx.store), 40);
+    expect(KL_STORE_QUORUM_GOOD, 0, -1, -1);
+    put(3, 1, 1);
+    ck_assert_int_eq(kl_store_broker_epoch_put(fx.store, 39), KL_EINVAL);
+    ck_assert_int_eq(kl_store_broker_epoch_put(fx.store, 41), 0);
+    put(4, 2, 2);
+    await();
+    ck_assert_int_eq(turn(), 0); /* one write for all of them */
+    reopen();
+    ck_assert_int_eq(kl_store_broker_epoch(fx.store), 41);
+    expect(KL_STORE_QUORUM_GOOD, 4, 2, 2);
+    /* The same again is no change. */
+    ck_assert_int_eq(kl_store_broker_epoch_put(fx.store, 41), 0);
+    ck_assert_int_eq(turn(), 0);
+    ck_assert_int_eq(turn(), 0);
+}
+END_TEST
+
+/* What was written before there was a broker epoch. */
+START_TEST(version_without_broker_epoch)
+{
+    struct kl_base_buf b = encoded();
+    struct kl_store_quorum_record r;
+
+    memset(b.data + 80, 0, 8);
+    b.data[4] = 1;
+    b.data[8] = 80;
+    seal(b.data);
+    ck_assert_int_eq(kl_store_quorum_decode(b.data, b.size, &r), 0);
+    ck_assert_int_eq(r.state.epoch, 7);
+    ck_assert_int_eq(r.broker_epoch, -1);
+    kl_base_buf_deinit(&b);
 }
 END_TEST
 
@@ -516,7 +567,7 @@ START_TEST(a_newer_version_is_left_alone)
     put_durable(9, 2, 1);
     store_fixture_close(&fx);
     data = store_fixture_load(&fx, copies[_i], &size);
-    kl_base_put_le16(data + 4, 2);
+    kl_base_put_le16(data + 4, 3);
     seal(data);
     store_fixture_save(&fx, copies[_i], data, size);
     free(data);
@@ -641,6 +692,8 @@ Suite *suite_store_quorum(void)
     tcase_add_test(t, put_is_there_after_a_crash);
     tcase_add_test(t, newest_put_wins);
     tcase_add_test(t, a_put_cannot_go_back);
+    tcase_add_test(t, broker_epoch);
+    tcase_add_test(t, version_without_broker_epoch);
     tcase_add_test(t, a_put_goes_before_groups);
     tcase_add_test(t, a_stop_waits_for_a_put);
     tcase_add_loop_test(t, a_failure_fails_the_store, 0, 4);
