@@ -174,4 +174,4 @@ static void index_seeds(struct fuzz_seeds *seeds)
     seeds->emit(seeds, raw, sizeof raw);
 }
 
-const struct fuzz_target fuzz_index = {"index", index_run, index_seeds, 10000};
+const struct fuzz_target fuzz_index = {"index", index_run, index_seeds, 4000};

@@ -81,4 +81,4 @@ static void record_seeds(struct fuzz_seeds *seeds)
 }
 
 const struct fuzz_target fuzz_record = {"record", record_run, record_seeds,
-                                        20000};
+                                        6000};

@@ -138,4 +138,4 @@ static void text_seeds(struct fuzz_seeds *seeds)
         seeds->emit(seeds, texts[i], strlen(texts[i]));
 }
 
-const struct fuzz_target fuzz_text = {"text", text_run, text_seeds, 20000};
+const struct fuzz_target fuzz_text = {"text", text_run, text_seeds, 6000};
