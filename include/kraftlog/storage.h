@@ -22,9 +22,8 @@
  * four), which block all signals, and at the end by the thread that closes the
  * node. They may block. Calls for different files, and write, sync and read of
  * one file, may be made at the same time. A host that wants them one at a time
- * sets io.threads to 1; only a close may then still come between, where memory
- * is short. They may call nothing of the library but kl_storage_names_add: what
- * would wait for the node answers KL_EREENTRY.
+ * sets io.threads to 1. They may call nothing of the library but
+ * kl_storage_names_add: what would wait for the node answers KL_EREENTRY.
  *
  * Durability. This is what the library's promise rests on:
  *   - sync returns 0 when every byte of the file whose write had returned

@@ -231,20 +231,24 @@ int kl_store_snapshot_begin(struct kl_store *s, int64_t end, int32_t epoch,
     return 0;
 }
 
-/* Gives it up; what is aside goes. */
+static void snapshot_dropped(struct kl_os_job *job)
+{
+    snapshot_writer_free(
+        KL_BASE_CONTAINER(job, struct kl_store_snapshot_writer, job));
+}
+
+/* Gives it up; what is aside goes, but for a store that writes no more. */
 static void snapshot_drop(struct kl_store_snapshot_writer *w)
 {
-    struct kl_store *s = w->store;
-    char path[KL_STORE_PATH_MAX];
-
-    if (w->file)
-        kl_store_tidy_close(s, w->file);
-    if (w->is_made && !w->committed && !s->failure.code) {
-        kl_store_snapshot_path_aside(w, path);
-        kl_store_tidy_unlink(s, path, 0, 0);
+    kl_base_list_remove(&w->link);
+    w->is_made = w->is_made && !w->committed && !w->store->failure.code;
+    if (!w->file && !w->is_made) {
+        snapshot_writer_free(w);
+        return;
     }
-    w->file = NULL;
-    snapshot_writer_free(w);
+    w->job.run = kl_store_snapshot_drop_lane;
+    w->job.done = snapshot_dropped;
+    kl_store_submit(w->store, &w->job, KL_OS_LANE_CLEAN);
 }
 
 static void snapshot_done(struct kl_os_job *job)

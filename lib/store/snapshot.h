@@ -62,6 +62,7 @@ void kl_store_snapshot_path_aside(const struct kl_store_snapshot_writer *w,
                                   char out[KL_STORE_PATH_MAX]);
 void kl_store_snapshot_append_lane(struct kl_os_job *job);
 void kl_store_snapshot_commit_lane(struct kl_os_job *job);
+void kl_store_snapshot_drop_lane(struct kl_os_job *job);
 void kl_store_snapshot_read_lane(struct kl_os_job *job);
 
 int kl_store_snapshot_is_same(const struct kl_store_snapshot *a,

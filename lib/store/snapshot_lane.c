@@ -138,6 +138,23 @@ void kl_store_snapshot_commit_lane(struct kl_os_job *job)
         w->code = snapshot_publish(w);
 }
 
+/* What cannot be removed is found by the next open. */
+void kl_store_snapshot_drop_lane(struct kl_os_job *job)
+{
+    struct kl_store_snapshot_writer *w =
+        KL_BASE_CONTAINER(job, struct kl_store_snapshot_writer, job);
+    struct kl_os_vfs *vfs = w->store->vfs;
+    char path[KL_STORE_PATH_MAX];
+
+    if (w->file)
+        vfs->ops->close(w->file);
+    w->file = NULL;
+    if (!w->is_made)
+        return;
+    kl_store_snapshot_path_aside(w, path);
+    vfs->ops->unlink(vfs, path);
+}
+
 /* ---- reading ------------------------------------------------------------- */
 
 int kl_store_snapshot_inspect(struct kl_store *s, int64_t end, int32_t epoch,

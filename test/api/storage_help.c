@@ -152,14 +152,13 @@ static int host_write(void *file, const void *const *parts,
     return host_leave(h, rc);
 }
 
+/* No power is lost in these tests. */
 static int host_sync(void *file, void *user)
 {
     struct host_storage *h = user;
-    int rc = host_enter(h, HOST_SYNC);
 
-    if (rc == 0 && fdatasync(((struct host_file *)file)->fd))
-        rc = KL_EIO;
-    return host_leave(h, rc);
+    (void)file;
+    return host_leave(h, host_enter(h, HOST_SYNC));
 }
 
 static int host_truncate(void *file, uint64_t size, void *user)
@@ -261,15 +260,10 @@ static int host_sync_dir(const char *path, void *user)
 {
     struct host_storage *h = user;
     int rc = host_enter(h, HOST_SYNC_DIR);
-    int fd;
+    struct stat st;
 
-    if (rc)
-        return host_leave(h, rc);
-    fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd < 0 || fsync(fd))
+    if (rc == 0 && stat(path, &st))
         rc = host_code();
-    if (fd >= 0)
-        close(fd);
     return host_leave(h, rc);
 }
 

@@ -244,6 +244,23 @@ START_TEST(closing_while_busy)
 }
 END_TEST
 
+/* Giving up needs no memory. */
+START_TEST(closing_without_memory)
+{
+    struct kl_store_snapshot_writer *w = snap_begin(7, 1);
+
+    ck_assert_int_eq(snap_append(w, 0, SNAP_BIG), 0);
+    snap_fx.alloc.fail_after = 1;
+    fail_alloc_arm(&snap_fx.alloc, 1);
+    kl_store_snapshot_close(w);
+    for (int i = 0; i < 10; i++)
+        snap_turn();
+    snap_fx.alloc.fail_after = 0;
+    fail_alloc_arm(&snap_fx.alloc, 0);
+    ck_assert_int_eq(snap_names("data/snapshots", ""), 0);
+}
+END_TEST
+
 START_TEST(several_at_a_time)
 {
     struct kl_store_snapshot_writer *w[8];
@@ -467,6 +484,7 @@ Suite *suite_store_snapshot(void)
     tcase_add_test(t, misuse);
     tcase_add_test(t, closing_leaves_nothing);
     tcase_add_test(t, closing_while_busy);
+    tcase_add_test(t, closing_without_memory);
     tcase_add_test(t, several_at_a_time);
     tcase_add_test(t, what_is_aside_goes);
     tcase_add_test(t, a_missing_folder_is_made);
