@@ -16,6 +16,7 @@ struct load_job
     struct kl_store_manifest manifest;
     int64_t now_ms;
     uint32_t index_blocks; /* of the active segment */
+    int is_lost;           /* that is gone, or too short to go on with */
     int rebuilt;
     int code;
 };
@@ -120,6 +121,27 @@ static void load_index(struct load_job *load)
     vfs->ops->close(file);
 }
 
+/* Nothing is appended to a segment that does not reach up to where it should
+ * end: what comes next goes to another one, as at open (replay.c). */
+static int load_active(struct load_job *load)
+{
+    struct kl_store_log *log = load->log;
+    struct kl_os_vfs *vfs = log->store->vfs;
+    struct kl_os_file *file;
+    char path[KL_STORE_PATH_MAX];
+    uint64_t size = 0;
+    int rc;
+
+    kl_store_path_segment(log, log->active.base, "seg", path);
+    rc = vfs->ops->open(vfs, path, KL_OS_READ, &file);
+    if (rc == 0) {
+        rc = vfs->ops->size(file, &size);
+        vfs->ops->close(file);
+    }
+    load->is_lost = rc == KL_ENOENT || (rc == 0 && size < log->active.size);
+    return rc == KL_ENOENT ? 0 : rc;
+}
+
 /* The last segment is the one that the slot knows. A manifest of another time
  * knows others: nothing is deleted on its word. */
 static int load_fits(const struct load_job *load)
@@ -155,6 +177,7 @@ static void load_job_run(struct kl_os_job *job)
     if (!load->rebuilt)
         kl_store_load_leftovers(load->log, &load->manifest);
     load_index(load);
+    load->code = load_active(load);
 }
 
 /* ---- owner ------------------------------------------------------------- */
@@ -172,6 +195,9 @@ static int load_install(struct load_job *load)
         int is_active = m->segments[i].base == log->active.base;
 
         info = is_active ? log->active : m->segments[i];
+        /* Two cannot have one base, and nothing was in it. */
+        if (is_active && load->is_lost && info.end == info.base)
+            continue;
         rc = kl_store_files_add(log, &info, &seg);
         if (rc)
             break;
@@ -193,6 +219,7 @@ static int load_install(struct load_job *load)
         return rc;
     }
     log->files->indexed_position = log->active.size;
+    log->roll_next |= (uint8_t)load->is_lost;
     log->manifest_dirty |= (uint8_t)load->rebuilt;
     kl_base_stat_add(&log->store->stats.rebuilds, (uint64_t)load->rebuilt);
     kl_store_damage_gaps(log);

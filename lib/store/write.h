@@ -34,6 +34,7 @@ struct kl_store_step
     uint64_t size;
     int64_t offset;  /* WRITE: end behind it; CUT: where; UNLINK: base */
     uint32_t blocks; /* INDEX: which; out: usable, 0 = not written */
+    int is_lost;     /* CUT: out, there is no such file */
     uint8_t *block;  /* INDEX: 4 KiB, owned */
     struct kl_base_buf manifest;
 };

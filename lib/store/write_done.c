@@ -55,6 +55,11 @@ static void write_step_done(struct kl_store *s, struct kl_store_step *step)
         kl_base_stat_add(&st->segment_bytes, KL_STORE_BLOCK);
         break;
     case KL_STORE_STEP_CUT:
+        if (step->is_lost) {
+            seg->info.end = seg->next_end = step->offset;
+            step->log->roll_next = 1; /* the log goes on in another one */
+            break;
+        }
         seg->info.end = seg->next_end = step->offset;
         seg->info.size = seg->next_size = step->position;
         seg->index_blocks = seg->next_index_blocks = step->blocks;

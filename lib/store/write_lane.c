@@ -164,10 +164,16 @@ static int lane_cut(struct kl_store_write *w, struct kl_store_step *step)
     struct kl_store_segment *seg = step->seg;
     const struct kl_os_vfs_ops *ops = w->store->vfs->ops;
     uint64_t size;
-    int rc = lane_open(w, step, "idx", KL_OS_CREATE, &seg->index_writer);
+    int rc = lane_open(w, step, "seg", 0, &seg->writer);
 
+    if (rc == KL_ENOENT) {
+        /* Lost as it was: where it ended is not to be found any more. */
+        w->code = 0;
+        step->is_lost = 1;
+        return 0;
+    }
     if (rc == 0)
-        rc = lane_open(w, step, "seg", 0, &seg->writer);
+        rc = lane_open(w, step, "idx", KL_OS_CREATE, &seg->index_writer);
     if (rc)
         return rc;
     rc = ops->size(seg->index_writer, &size);

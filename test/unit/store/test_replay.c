@@ -371,6 +371,77 @@ START_TEST(segment_that_lost_its_end)
 }
 END_TEST
 
+/* Whoever opens after a clean stop looks at a segment when it is used first: it
+ * is gone, or too short, and what comes goes to another one. */
+START_TEST(segment_that_is_lost_while_closed)
+{
+    char path[KL_STORE_PATH_MAX];
+    size_t size;
+    uint8_t *data;
+
+    store_fixture_fill(&fx, subject, 5, 500, 1);
+    store_fixture_settle(&fx);
+    kl_store_path_segment(subject, 0, "seg", path);
+    store_fixture_close(&fx);
+    if (_i) {
+        data = store_fixture_load(&fx, path, &size);
+        store_fixture_save(&fx, path, data, KL_STORE_BLOCK + 1000);
+        free(data);
+    } else {
+        store_fixture_unlink(&fx, path);
+    }
+    subject = store_fixture_reopen(&fx, &id);
+    store_fixture_fill(&fx, subject, 2, 500, 1);
+    store_fixture_settle(&fx);
+    for (int twice = 0; twice < 2; twice++) {
+        ck_assert_int_eq(kl_store_failure(fx.store, NULL), 0);
+        ck_assert_int_eq(store_fixture_view(subject).leo, 7);
+        ck_assert_int_eq(store_fixture_endure(&fx, subject, 0, 5, 500, 1),
+                         5 - _i);
+        store_fixture_expect(&fx, subject, 5, 7, 500, 1);
+        store_fixture_close(&fx);
+        subject = store_fixture_reopen(&fx, &id);
+    }
+}
+END_TEST
+
+/* A truncation to an offset in a segment that is gone: 0 the last one, 1 one
+ * before it. */
+START_TEST(truncation_into_a_segment_that_is_lost)
+{
+    char path[KL_STORE_PATH_MAX];
+
+    store_fixture_fill(&fx, subject, 30, 700, 1); /* several segments */
+    store_fixture_settle(&fx);
+    ck_assert_uint_gt(subject->files->count, 3);
+    kl_store_path_segment(
+        subject,
+        subject->files->items[subject->files->count - 1 - (size_t)_i]
+            ->info.base,
+        "seg", path);
+    id.partition = 1;
+    store_fixture_create(&fx, &id, KL_STORE_FLUSH_COMMIT, 8192);
+    id.partition = 0;
+    store_fixture_close(&fx);
+    store_fixture_unlink(&fx, path);
+    subject = store_fixture_reopen(&fx, &id);
+    ck_assert_int_eq(kl_store_truncate(subject, _i ? 24 : 29), 0);
+    store_fixture_settle(&fx);
+    store_fixture_fill(&fx, subject, 3, 700, 2);
+    store_fixture_settle(&fx);
+    for (int twice = 0; twice < 2; twice++) {
+        const int64_t cut = _i ? 24 : 29;
+
+        ck_assert_int_eq(kl_store_failure(fx.store, NULL), 0);
+        ck_assert_int_eq(store_fixture_view(subject).leo, cut + 3);
+        store_fixture_expect(&fx, subject, cut, cut + 3, 700, 2);
+        store_fixture_expect(&fx, subject, 0, 15, 700, 1);
+        store_fixture_close(&fx);
+        subject = store_fixture_reopen(&fx, &id);
+    }
+}
+END_TEST
+
 Suite *suite_store_replay(void);
 
 Suite *suite_store_replay(void)
@@ -393,6 +464,8 @@ Suite *suite_store_replay(void)
     tcase_add_test(t, leftover_files_of_a_log_are_removed);
     tcase_add_test(t, garbage_above_the_checkpoint_is_written_over);
     tcase_add_test(t, segment_that_lost_its_end);
+    tcase_add_loop_test(t, segment_that_is_lost_while_closed, 0, 2);
+    tcase_add_loop_test(t, truncation_into_a_segment_that_is_lost, 0, 2);
     suite_add_tcase(suite, t);
     return suite;
 }
