@@ -32,6 +32,7 @@ static const char tool_help[] =
     "  dump [-f] [-j] [-r] log TOPIC PARTITION\n"
     "  dump [-j] [-r] file PATH\n"
     "  salvage [-j] NEWDIR\n"
+    "  doctor [-f] [-j]\n"
     "options:\n"
     "  -D DIR  the data folder\n"
     "  -C      make the folder where there is none, as topic create does\n"
@@ -340,6 +341,7 @@ static int tool_run(struct tool *t, char **argv)
         {"verify", tool_verify, "fj", "", 1},
         {"dump", tool_dump, "fjr", "", 1},
         {"salvage", tool_salvage, "j", "", 1},
+        {"doctor", tool_doctor, "fj", "", 1},
     };
     struct tool_args args = {0};
 

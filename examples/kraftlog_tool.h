@@ -92,6 +92,7 @@ int tool_accept_loss(struct tool *t, struct tool_args *args);
 int tool_verify(struct tool *t, struct tool_args *args);
 int tool_dump(struct tool *t, struct tool_args *args);
 int tool_salvage(struct tool *t, struct tool_args *args);
+int tool_doctor(struct tool *t, struct tool_args *args); /* kraftlog_doctor.c */
 
 /* ---- JSON that the library wrote (kraftlog_json.c) ---- */
 

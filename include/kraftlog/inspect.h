@@ -65,6 +65,12 @@ KL_API int kl_inspect_errmsg(const kl_inspect *inspect, char *buf, size_t size);
 KL_API int kl_inspect_verify(kl_inspect *inspect, const char *dir,
                              uint32_t flags);
 
+/* The same for whoever has to act: what is lost for good, what another copy is
+ * left of, and what to do next. Items: "finding" with what it costs, "summary",
+ * "advice". */
+KL_API int kl_inspect_doctor(kl_inspect *inspect, const char *dir,
+                             uint32_t flags);
+
 /* What the folder holds. Items: "store", "checkpoint", "log", "segment". */
 KL_API int kl_inspect_dump(kl_inspect *inspect, const char *dir,
                            uint32_t flags);

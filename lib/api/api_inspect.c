@@ -101,6 +101,13 @@ int kl_inspect_verify(kl_inspect *inspect, const char *dir, uint32_t flags)
     return r ? r : kl_runtime_inspect_verify(inspect->core, dir, flags);
 }
 
+int kl_inspect_doctor(kl_inspect *inspect, const char *dir, uint32_t flags)
+{
+    int r = inspect_check(inspect, dir, flags, KL_INSPECT_FORCE);
+
+    return r ? r : kl_runtime_inspect_doctor(inspect->core, dir, flags);
+}
+
 int kl_inspect_dump(kl_inspect *inspect, const char *dir, uint32_t flags)
 {
     int r = inspect_check(inspect, dir, flags, KL_INSPECT_FORCE);

@@ -55,6 +55,7 @@ void kl_runtime_inspect_end(struct kl_runtime_inspect *in)
     in->dump = NULL;
     kl_store_salvage_free(in->salvage);
     in->salvage = NULL;
+    kl_runtime_doctor_free(in);
     if (in->lanes)
         in->lanes->ops->free(in->lanes);
     in->lanes = NULL;
@@ -66,6 +67,7 @@ void kl_runtime_inspect_end(struct kl_runtime_inspect *in)
     in->topics = NULL;
     in->topics_partial = 0;
     in->topics_seen = 0;
+    in->voters = 0;
     kl_store_inspect_free(in->store);
     in->store = NULL;
     in->step = NULL;
@@ -218,9 +220,9 @@ int kl_runtime_inspect_finish(struct kl_runtime_item *item,
 
 /* ---- findings ---------------------------------------------------------- */
 
-static void inspect_print_finding(struct kl_runtime_inspect *in,
-                                  struct kl_base_buf *out,
-                                  const struct kl_store_finding *f)
+void kl_runtime_inspect_print_finding(struct kl_runtime_inspect *in,
+                                      struct kl_base_buf *out,
+                                      const struct kl_store_finding *f)
 {
     kl_base_buf_printf(out, "%s: ", f->file);
     if (f->has_log) {
@@ -239,12 +241,10 @@ static void inspect_print_finding(struct kl_runtime_inspect *in,
     kl_base_buf_printf(out, " (%s)", kl_store_severity_name(f->severity));
 }
 
-int kl_runtime_inspect_finding(struct kl_runtime_inspect *in,
-                               const struct kl_store_finding *f)
+void kl_runtime_inspect_put_finding(struct kl_runtime_inspect *in,
+                                    struct kl_runtime_item *item,
+                                    const struct kl_store_finding *f)
 {
-    struct kl_runtime_item *item = kl_runtime_inspect_add(in, "finding");
-    struct kl_base_buf text;
-
     kl_runtime_item_text(item, "kind", kl_store_finding_name(f->kind));
     kl_runtime_item_text(item, "severity", kl_store_severity_name(f->severity));
     kl_runtime_item_text(item, "file", f->file);
@@ -258,9 +258,26 @@ int kl_runtime_inspect_finding(struct kl_runtime_inspect *in,
         kl_runtime_item_put(item, "position", (int64_t)f->position);
         kl_runtime_item_put(item, "size", (int64_t)f->size);
     }
+}
+
+int kl_runtime_inspect_finding(struct kl_runtime_inspect *in,
+                               const struct kl_store_finding *f)
+{
+    struct kl_runtime_item *item = kl_runtime_inspect_add(in, "finding");
+    struct kl_base_buf text;
+
+    kl_runtime_inspect_put_finding(in, item, f);
     kl_base_buf_init(&text, &in->alloc);
-    inspect_print_finding(in, &text, f);
+    kl_runtime_inspect_print_finding(in, &text, f);
     return kl_runtime_inspect_finish(item, &text);
+}
+
+int kl_runtime_inspect_note(struct kl_runtime_inspect *in, const char *text)
+{
+    struct kl_runtime_item *item = kl_runtime_inspect_add(in, "note");
+
+    kl_runtime_item_text(item, "text", text);
+    return kl_runtime_item_end(item);
 }
 
 /* ---- verify ------------------------------------------------------------ */
@@ -269,16 +286,10 @@ enum { VERIFY_BEGIN, VERIFY_RUN, VERIFY_DONE };
 
 static int inspect_verify_begin(struct kl_runtime_inspect *in)
 {
-    struct kl_runtime_item *item;
-
     in->stage = VERIFY_RUN;
     if (!kl_store_inspect_is_in_use(in->store))
         return 0;
-    item = kl_runtime_inspect_add(in, "note");
-    kl_runtime_item_text(item, "text",
-                         "a node has the folder open; what it writes meanwhile "
-                         "may seem damaged");
-    return kl_runtime_item_end(item);
+    return kl_runtime_inspect_note(in, KL_RUNTIME_INSPECT_IN_USE);
 }
 
 static void inspect_verify_print(const struct kl_store_inspect_stats *st,

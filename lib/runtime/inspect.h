@@ -28,6 +28,8 @@ struct kl_base_error *kl_runtime_inspect_error(struct kl_runtime_inspect *in);
 /* Each ends the task before. See kraftlog/inspect.h. */
 int kl_runtime_inspect_verify(struct kl_runtime_inspect *in, const char *dir,
                               uint32_t flags);
+int kl_runtime_inspect_doctor(struct kl_runtime_inspect *in, const char *dir,
+                              uint32_t flags);
 int kl_runtime_inspect_dump(struct kl_runtime_inspect *in, const char *dir,
                             uint32_t flags);
 int kl_runtime_inspect_dump_wal(struct kl_runtime_inspect *in, const char *dir,

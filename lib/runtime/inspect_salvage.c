@@ -31,14 +31,6 @@ static int salvage_is_metadata(const struct kl_store_id *id)
     return kl_base_uuid_equal(&id->topic_id, &salvage_metadata.topic_id);
 }
 
-static int salvage_note(struct kl_runtime_inspect *in, const char *text)
-{
-    struct kl_runtime_item *item = kl_runtime_inspect_add(in, "note");
-
-    kl_runtime_item_text(item, "text", text);
-    return kl_runtime_item_end(item);
-}
-
 /* ---- the metadata anew ------------------------------------------------------
  */
 
@@ -246,9 +238,10 @@ static int salvage_metadata_step(struct kl_runtime_inspect *in)
         r = salvage_saved(in, &log);
     if (r || !in->topics_partial)
         return r;
-    return salvage_note(in, "the metadata log is damaged and was written "
-                            "anew; topics that it does not know any more "
-                            "are called as their identifiers");
+    return kl_runtime_inspect_note(
+        in, "the metadata log is damaged and was written "
+            "anew; topics that it does not know any more "
+            "are called as their identifiers");
 }
 
 /* ---- logs ---------------------------------------------------------------- */
@@ -372,16 +365,18 @@ static int salvage_begin_step(struct kl_runtime_inspect *in)
 {
     in->stage = SALVAGE_LOGS;
     if (!kl_store_inspect_identity(in->store)) {
-        int r = salvage_note(in, "the identity is lost: the new folder "
-                                 "belongs to a cluster of its own");
+        int r =
+            kl_runtime_inspect_note(in, "the identity is lost: the new folder "
+                                        "belongs to a cluster of its own");
 
         if (r)
             return r;
     }
     if (!kl_store_inspect_is_guess(in->store))
         return 0;
-    return salvage_note(in, "both checkpoints are lost: where logs begin and "
-                            "end is taken from what was found of them");
+    return kl_runtime_inspect_note(
+        in, "both checkpoints are lost: where logs begin and "
+            "end is taken from what was found of them");
 }
 
 static int salvage_finish_step(struct kl_runtime_inspect *in)

@@ -13,6 +13,9 @@ enum {
     KL_RUNTIME_INSPECT_SPARE = 4 /* for what cannot wait */
 };
 
+#define KL_RUNTIME_INSPECT_IN_USE                                              \
+    "a node has the folder open; what it writes meanwhile may seem damaged"
+
 struct kl_runtime_inspect
 {
     struct kl_base_alloc alloc;
@@ -32,12 +35,16 @@ struct kl_runtime_inspect
     struct kl_controller *topics; /* what the metadata log says */
     int topics_partial;           /* not all of it could be read */
     uint64_t topics_seen;         /* batches of it */
+    uint32_t voters;              /* that it names last; 0 = it names none */
 
     /* Of a dump. */
     struct kl_store_dump *dump;
     struct kl_base_buf frame; /* whose records are being told */
     struct kl_batch_iter records;
     int has_records; /* records is under way */
+
+    /* Of a diagnosis. */
+    struct kl_runtime_doctor *doctor;
 
     /* Of a salvage. */
     struct kl_os_lanes *lanes;
@@ -82,8 +89,21 @@ void kl_runtime_inspect_print_range(struct kl_base_buf *out, int64_t from,
  * up. */
 int kl_runtime_inspect_finish(struct kl_runtime_item *item,
                               struct kl_base_buf *text);
+/* The fields of a finding, and the same as words for people. */
+void kl_runtime_inspect_put_finding(struct kl_runtime_inspect *in,
+                                    struct kl_runtime_item *item,
+                                    const struct kl_store_finding *f);
+void kl_runtime_inspect_print_finding(struct kl_runtime_inspect *in,
+                                      struct kl_base_buf *out,
+                                      const struct kl_store_finding *f);
 int kl_runtime_inspect_finding(struct kl_runtime_inspect *in,
                                const struct kl_store_finding *f);
+/* A note of this text. */
+int kl_runtime_inspect_note(struct kl_runtime_inspect *in, const char *text);
+
+/* ---- inspect_doctor.c -------------------------------------------------- */
+
+void kl_runtime_doctor_free(struct kl_runtime_inspect *in);
 
 /* ---- inspect_topics.c -------------------------------------------------- */
 

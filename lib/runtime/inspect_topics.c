@@ -5,6 +5,35 @@
 #include "runtime/inspect_state.h"
 #include "runtime/state.h"
 
+/* How many voters the quorum has, where a record of its own says so. */
+static int topics_control(struct kl_runtime_inspect *in,
+                          const struct kl_batch_record *record)
+{
+    struct kl_wire_control control;
+    struct kl_base_buf lists;
+    int r;
+
+    if (record->value_size < 2 ||
+        kl_base_get_le16(record->value) != KL_WIRE_VOTERS_CONTROL)
+        return 0;
+    kl_base_buf_init(&lists, &in->alloc);
+    r = kl_wire_control_decode(&control, record->value, record->value_size,
+                               &lists, NULL);
+    if (r == 0)
+        in->voters = control.voters.voters.count;
+    kl_base_buf_deinit(&lists);
+    return r;
+}
+
+static int topics_record(struct kl_runtime_inspect *in, int is_control,
+                         const struct kl_batch_record *record)
+{
+    if (is_control)
+        return topics_control(in, record);
+    return kl_controller_apply(in->topics, record->value, record->value_size,
+                               NULL);
+}
+
 static int topics_frame(const struct kl_store_content_frame *f, void *user)
 {
     struct kl_runtime_inspect *in = user;
@@ -15,16 +44,13 @@ static int topics_frame(const struct kl_store_content_frame *f, void *user)
     /* What a log that was cut at its start began with is not there. */
     if (in->topics_seen++ == 0 && f->info->base_offset > 0)
         in->topics_partial = 1;
-    /* The quorum's own business. */
-    if (f->info->attributes & KL_BATCH_ATTR_CONTROL)
-        return 0;
     r = kl_batch_iter_init(&it, &in->alloc, f->data, f->info->frame_size,
                            KL_BATCH_SIZE_MAX);
     if (r == KL_ENOMEM)
         return r;
     while (r == 0 && (r = kl_batch_iter_next(&it, &record)) == 0) {
-        r = kl_controller_apply(in->topics, record.value, record.value_size,
-                                NULL);
+        r = topics_record(in, f->info->attributes & KL_BATCH_ATTR_CONTROL,
+                          &record);
         if (r == KL_ENOMEM)
             break;
         in->topics_partial |= r != 0;

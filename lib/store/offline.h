@@ -119,6 +119,19 @@ int kl_store_inspect_verify(struct kl_store_inspect *in,
                             struct kl_store_finding *out,
                             struct kl_base_error *error);
 
+/* What a folder is apart from the bytes in it. */
+struct kl_store_inspect_health
+{
+    int is_unfinished; /* formatting did not end: no record was ever in it */
+    int is_old;        /* of an older format, which the next open upgrades */
+    uint64_t reserve_bytes;
+    uint64_t reserve_wanted; /* 0 = not known */
+    uint64_t free_bytes;     /* of the file system; UINT64_MAX = not known */
+    uint64_t kept;           /* names in quarantine */
+};
+int kl_store_inspect_health(struct kl_store_inspect *in,
+                            struct kl_store_inspect_health *out);
+
 /* One frame of a log, verified; data lives during the call. */
 struct kl_store_content_frame
 {

@@ -176,6 +176,11 @@ static void space_check_limit(struct kl_store *s)
 
 /* ---- the reserve --------------------------------------------------------- */
 
+uint64_t kl_store_space_reserve(uint64_t ring_bytes)
+{
+    return ring_bytes < SPACE_RESERVE_MIN ? SPACE_RESERVE_MIN : ring_bytes;
+}
+
 /* What the reserve may be made again for: itself, what is on its way, and some
  * more, or the store would be full again at once. */
 static uint64_t space_needed(const struct kl_store_space *sp)
@@ -369,9 +374,7 @@ int kl_store_space_hold(struct kl_store *s, struct kl_base_error *error)
     int rc;
 
     sp->store = s;
-    sp->wanted = s->wal.file_count * s->wal.file_size;
-    if (sp->wanted < SPACE_RESERVE_MIN)
-        sp->wanted = SPACE_RESERVE_MIN;
+    sp->wanted = kl_store_space_reserve(s->wal.file_count * s->wal.file_size);
     rc = space_make(sp);
     if (sp->file && s->vfs->ops->size(sp->file, &sp->size))
         sp->size = 0;

@@ -538,6 +538,8 @@ int kl_store_space_open(struct kl_store *s, struct kl_base_error *error);
 void kl_store_space_lend(struct kl_store *s, int always);
 /* makes it, or the store is full and a passing code is returned; */
 int kl_store_space_hold(struct kl_store *s, struct kl_base_error *error);
+/* Bytes of the reserve of a store with such a ring. */
+uint64_t kl_store_space_reserve(uint64_t ring_bytes);
 void kl_store_space_deinit(struct kl_store *s);
 
 /* ---- drop.c -------------------------------------------------------------- */

@@ -211,6 +211,44 @@ START_TEST(fields_of_a_finding)
 }
 END_TEST
 
+/* The last action that the doctor advises, with its rank before it. */
+static const char *advice(void)
+{
+    static char words[64];
+    const kl_item *item;
+    int r;
+
+    words[0] = 0;
+    while ((r = kl_inspect_next(in, &item)) == 0)
+        if (strcmp(kl_item_type(item), "advice") == 0)
+            snprintf(words, sizeof words, "%s %s", text(item, "rank"),
+                     text(item, "action"));
+        else if (strcmp(kl_item_type(item), "summary") == 0)
+            ck_assert_int_eq(number(item, "opens"),
+                             number(item, "problems") < 2);
+    ck_assert_int_eq(r, KL_EEND);
+    return words;
+}
+
+START_TEST(doctor)
+{
+    ck_assert_int_eq(kl_inspect_doctor(NULL, f.dir, 0), KL_EINVAL);
+    ck_assert_int_eq(kl_inspect_doctor(in, NULL, 0), KL_EINVAL);
+    ck_assert_int_eq(kl_inspect_doctor(in, "", 0), KL_EINVAL);
+    ck_assert_int_eq(kl_inspect_doctor(in, f.dir, KL_INSPECT_RECORDS),
+                     KL_EINVAL);
+    ck_assert_int_eq(kl_inspect_doctor(in, "/nonexistent", 0), KL_ENOSTORE);
+    ck_assert_int_eq(kl_inspect_doctor(in, f.dir, 0), 0);
+    ck_assert_str_eq(advice(), "next none");
+    flip("/checkpoint.a", 40);
+    ck_assert_int_eq(kl_inspect_doctor(in, f.dir, 0), 0);
+    ck_assert_str_eq(advice(), "next open");
+    flip("/checkpoint.b", 40);
+    ck_assert_int_eq(kl_inspect_doctor(in, f.dir, 0), 0);
+    ck_assert_str_eq(advice(), "next salvage");
+}
+END_TEST
+
 START_TEST(folder_of_a_node)
 {
     const kl_item *item;
@@ -666,6 +704,7 @@ Suite *suite_api_inspect(void)
     tcase_add_test(t, no_task_no_items);
     tcase_add_test(t, clean_folder);
     tcase_add_test(t, fields_of_a_finding);
+    tcase_add_test(t, doctor);
     tcase_add_test(t, folder_of_a_node);
     tcase_add_test(t, names_that_are_lost);
     tcase_add_test(t, dump_of_a_folder);

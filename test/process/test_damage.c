@@ -3,70 +3,14 @@
  * is served, and nothing goes on as if nothing had happened.
  */
 #include "cli.h"
+#include "damage.h"
 
 #include <check.h>
-#include <glob.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 Suite *suite_process_damage(void);
 
 enum { FAILED = 1 };
-
-static uint8_t *load(const char *path, size_t *size_out)
-{
-    FILE *file = fopen(path, "rb");
-    uint8_t *data;
-
-    ck_assert_ptr_nonnull(file);
-    fseek(file, 0, SEEK_END);
-    *size_out = (size_t)ftell(file);
-    rewind(file);
-    data = malloc(*size_out + 1);
-    ck_assert_ptr_nonnull(data);
-    ck_assert_uint_eq(fread(data, 1, *size_out, file), *size_out);
-    fclose(file);
-    return data;
-}
-
-/* Flips a bit in the first place of a file where the text is. */
-static int spoil_file(const char *path, const char *text)
-{
-    size_t size, at = 0, length = strlen(text);
-    uint8_t *data = load(path, &size);
-    FILE *file;
-
-    while (at + length <= size && memcmp(data + at, text, length) != 0)
-        at++;
-    if (at + length > size) {
-        free(data);
-        return 0;
-    }
-    data[at] ^= 1;
-    file = fopen(path, "r+b");
-    ck_assert_ptr_nonnull(file);
-    fseek(file, (long)at, SEEK_SET);
-    ck_assert_uint_eq(fwrite(data + at, 1, 1, file), 1);
-    ck_assert_int_eq(fclose(file), 0);
-    free(data);
-    return 1;
-}
-
-/* The same in the one file of a pattern that has it. */
-static void spoil(const char *pattern, const char *text)
-{
-    char path[512];
-    glob_t found;
-    int count = 0;
-
-    snprintf(path, sizeof path, "%s/%s", cli_dir(), pattern);
-    ck_assert_int_eq(glob(path, 0, NULL, &found), 0);
-    for (size_t i = 0; i < found.gl_pathc; i++)
-        count += spoil_file(found.gl_pathv[i], text);
-    globfree(&found);
-    ck_assert_int_eq(count, 1);
-}
 
 /* Three batches in one segment, the second with damaged records. */
 static void three_batches(void)
@@ -79,7 +23,7 @@ static void three_batches(void)
     cli_succeeded();
     CLI_TEXT("six\n", "produce", "t");
     cli_succeeded();
-    spoil("logs/*/*.seg", "three");
+    damage_find("topic/*.seg", "three");
 }
 
 START_TEST(damaged_records_are_named)

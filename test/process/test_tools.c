@@ -2,12 +2,11 @@
  * kraftlog(1) on folders that are not open: what it prints and exits with.
  */
 #include "cli.h"
+#include "damage.h"
 
 #include <check.h>
-#include <dirent.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -15,6 +14,9 @@
 Suite *suite_process_tools(void);
 
 enum { FOUND = 1, UNREADABLE = 2, USAGE = 2 };
+
+/* Of the topic's log. */
+#define SEGMENT "topic/00000000000000000000.seg"
 
 /* A topic of a thousand lines. */
 static void fill(void)
@@ -29,47 +31,6 @@ static void fill(void)
     cli_succeeded();
     CLI_BYTES(lines, size, "produce", "t");
     cli_succeeded();
-}
-
-/* The path of a file of the topic's log; static. */
-static const char *log_file(const char *name)
-{
-    static char path[1024];
-    char logs[512];
-    struct dirent *entry;
-    DIR *dir;
-
-    path[0] = 0;
-    snprintf(logs, sizeof logs, "%s/logs", cli_dir());
-    dir = opendir(logs);
-    ck_assert_ptr_nonnull(dir);
-    while ((entry = readdir(dir)))
-        if (entry->d_name[0] != '.' &&
-            strncmp(entry->d_name, "0000000000000000", 16) != 0)
-            snprintf(path, sizeof path, "%s/%.200s/%s", logs, entry->d_name,
-                     name);
-    closedir(dir);
-    ck_assert_int_ne(path[0], 0);
-    return path;
-}
-
-/* Writes over some bytes of a file. */
-static void spoil(const char *path, long at)
-{
-    FILE *file = fopen(path, "r+b");
-
-    ck_assert_ptr_nonnull(file);
-    ck_assert_int_eq(fseek(file, at, SEEK_SET), 0);
-    ck_assert_uint_eq(fwrite("spoilt", 6, 1, file), 1);
-    ck_assert_int_eq(fclose(file), 0);
-}
-
-static const char *root_file(const char *name)
-{
-    static char path[512];
-
-    snprintf(path, sizeof path, "%s/%s", cli_dir(), name);
-    return path;
 }
 
 /* It exited so, printed lines with these words, and nothing on standard error.
@@ -102,7 +63,7 @@ END_TEST
 START_TEST(verify_of_a_damaged_segment)
 {
     fill();
-    spoil(log_file("00000000000000000000.seg"), 4096 + 95);
+    damage_spoil(SEGMENT, 4096 + 95);
     CLI("verify");
     PRINTED(FOUND, "/00000000000000000000.seg: topic t, partition 0, offset",
             "the records of a batch do not verify, bytes 4096 to", "(damage)\n",
@@ -117,13 +78,13 @@ END_TEST
 START_TEST(verify_exit_code_by_severity)
 {
     fill();
-    spoil(root_file("checkpoint.a"), 30);
+    damage_spoil("checkpoint.a", 30);
     CLI("verify");
     PRINTED(FOUND, "checkpoint.a: ", "(covered)\n");
     CLI("topic", "list"); /* opening repairs it */
     CLI("verify");
     PRINTED(0, "nothing is damaged\n");
-    fclose(fopen(root_file("stranger"), "w"));
+    damage_make("stranger");
     CLI("verify");
     PRINTED(0, "stranger: not known to this release (harmless)\n",
             "1 harmless\n");
@@ -189,31 +150,20 @@ START_TEST(dump_of_everything)
     PRINTED(0, "record offset=999 ", "key=null value=\"line 999\"\n");
     CLI("dump", "-rj", "log", "t", "0");
     PRINTED(0, "\"key\":null,\"value\":\"line 999\"}\n");
-    CLI("dump", "file", root_file("identity"));
+    CLI("dump", "file", damage_path("identity"));
     PRINTED(0, "store node_id=1 ");
-    CLI("dump", "-r", "file", log_file("00000000000000000000.seg"));
+    CLI("dump", "-r", "file", damage_path(SEGMENT));
     PRINTED(0, "record offset=999 ");
 }
 END_TEST
 
-/* The write-ahead log has nothing any more. */
-static void forget_wal(void)
-{
-    char name[32];
-
-    for (int i = 0; i < 8; i++) {
-        snprintf(name, sizeof name, "wal/%d", i);
-        unlink(root_file(name));
-    }
-}
-
 START_TEST(dump_of_damage)
 {
     fill();
-    spoil(log_file("00000000000000000000.seg"), 4096 + 10);
+    damage_spoil(SEGMENT, 4096 + 10);
     CLI("dump", "log", "t", "0");
     PRINTED(0, "batch offset=0 ", " wal=", "batch offset=1 ");
-    forget_wal();
+    damage_remove("wal/*");
     CLI("dump", "log", "t", "0");
     PRINTED(0, "lost from=0 end=1 kind=frame\n", "batch offset=1 ");
 }
@@ -261,19 +211,12 @@ END_TEST
 /* ---- salvage --------------------------------------------------------------
  */
 
-static const char *new_dir(void)
-{
-    static char path[512];
-
-    snprintf(path, sizeof path, "%s.new", cli_dir());
-    return path;
-}
-
 /* What the tool prints with the new folder. */
 static void consume_saved(struct run *r)
 {
-    run_program(r, NULL, NULL, 0,
-                (const char *[]){"-D", new_dir(), "consume", "t", "-eS", NULL});
+    run_program(
+        r, NULL, NULL, 0,
+        (const char *[]){"-D", damage_new_dir(), "consume", "t", "-eS", NULL});
 }
 
 START_TEST(salvage_saves_all)
@@ -283,11 +226,11 @@ START_TEST(salvage_saves_all)
     fill();
     run_program(&before, NULL, NULL, 0,
                 (const char *[]){"-D", cli_dir(), "consume", "t", "-e", NULL});
-    spoil(root_file("checkpoint.a"), 30);
-    spoil(root_file("checkpoint.b"), 30);
+    damage_spoil("checkpoint.a", 30);
+    damage_spoil("checkpoint.b", 30);
     CLI("topic", "list");
     cli_failed(1, "KL_ECORRUPT");
-    CLI("salvage", new_dir());
+    CLI("salvage", damage_new_dir());
     PRINTED(0, "both checkpoints are lost", "saved: topic t, partition 0: 1000",
             "nothing lost\n");
     consume_saved(&after);
@@ -295,10 +238,10 @@ START_TEST(salvage_saves_all)
     ck_assert_str_eq(after.out, before.out);
     run_free(&before);
     run_free(&after);
-    CLI("salvage", new_dir());
+    CLI("salvage", damage_new_dir());
     cli_failed(UNREADABLE, "KL_EEXIST");
     run_program(&after, NULL, NULL, 0,
-                (const char *[]){"verify", new_dir(), NULL});
+                (const char *[]){"verify", damage_new_dir(), NULL});
     ck_assert_int_eq(after.code, 0);
     run_free(&after);
 }
@@ -309,10 +252,10 @@ START_TEST(salvage_tells_what_is_lost)
     struct run r;
 
     fill();
-    forget_wal();
-    spoil(log_file("00000000000000000000.seg"), 4096 + 95);
+    damage_remove("wal/*");
+    damage_spoil(SEGMENT, 4096 + 95);
     run_program(&r, NULL, NULL, 0,
-                (const char *[]){"salvage", cli_dir(), new_dir(), NULL});
+                (const char *[]){"salvage", cli_dir(), damage_new_dir(), NULL});
     ck_assert_int_eq(r.code, 1);
     ck_assert_ptr_nonnull(strstr(r.out, "lost: topic t, partition 0, offset 0: "
                                         "the records of a batch do not verify"
@@ -333,9 +276,9 @@ START_TEST(salvage_usage)
     cli_failed(USAGE, "NEWDIR");
     CLI("salvage", "-f", "a");
     cli_failed(USAGE, "-f");
-    CLI("salvage", new_dir());
+    CLI("salvage", damage_new_dir());
     cli_failed(UNREADABLE, "KL_ENOSTORE");
-    ck_assert_int_ne(access(new_dir(), F_OK), 0);
+    ck_assert_int_ne(access(damage_new_dir(), F_OK), 0);
 }
 END_TEST
 
