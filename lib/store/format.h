@@ -78,8 +78,8 @@ struct kl_store_group_header
     uint32_t body_size;
 };
 
-/* Kinds of change to a log (storage.md 5.1). EXTENT and RESET have their place
- * in the format; replay refuses them until they are written by anybody. */
+/* Kinds of change to a log (storage.md 5.1). EXTENT has its place in the
+ * format; replay refuses it until it is written by anybody. */
 enum kl_store_entry_type {
     KL_STORE_ENTRY_APPEND = 1,
     KL_STORE_ENTRY_CREATE = 2,
@@ -91,10 +91,16 @@ enum kl_store_entry_type {
     KL_STORE_ENTRY_EXTENT = 8
 };
 
+/* Whether a new instance of a log begins with it. */
+static inline int kl_store_entry_is_birth(enum kl_store_entry_type type)
+{
+    return type == KL_STORE_ENTRY_CREATE || type == KL_STORE_ENTRY_RESET;
+}
+
 struct kl_store_entry_header
 {
     enum kl_store_entry_type type;
-    uint8_t flags; /* CREATE: enum kl_store_flush */
+    uint8_t flags; /* CREATE, RESET: enum kl_store_flush */
     uint32_t truncation;
     uint64_t instance;
     int64_t offset;

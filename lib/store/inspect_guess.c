@@ -1,7 +1,7 @@
 /*
  * The logs of a folder without a good checkpoint: those that have a folder,
- * and what the ring tells of logs being made and deleted. Where a log ends
- * nobody says; it is what can be found of it.
+ * and what the ring tells of logs being made, reset and deleted. Where a log
+ * ends nobody says; it is what can be found of it.
  */
 #include "store/inspect.h"
 
@@ -47,7 +47,7 @@ static int guess_created(const struct kl_store_entry_header *e, uint32_t at,
     struct kl_store_log *log;
 
     (void)at, (void)frame;
-    if (e->type != KL_STORE_ENTRY_CREATE || e->flags > KL_STORE_FLUSH_INTERVAL)
+    if (!kl_store_entry_is_birth(e->type) || e->flags > KL_STORE_FLUSH_INTERVAL)
         return 0;
     log = guess_log(user, &e->id);
     if (!log)
@@ -55,6 +55,7 @@ static int guess_created(const struct kl_store_entry_header *e, uint32_t at,
     if (e->instance >= log->instance) {
         log->instance = e->instance;
         log->flush = e->flags;
+        log->start = log->durable_start = e->offset;
     }
     return 0;
 }

@@ -267,6 +267,28 @@ static int interval_manifest(struct interval_walk *w)
     return rc;
 }
 
+/* That of the record before the start is in no frame any more. */
+static int interval_first_epoch(struct kl_store_log *log,
+                                const struct kl_batch_epochs *stated)
+{
+    struct kl_batch_epochs *e = &log->epochs;
+    int32_t epoch = kl_batch_epochs_at(stated, log->start - 1);
+
+    if (epoch < 0 || (e->count > 0 && (e->items[0].start < log->start ||
+                                       e->items[0].epoch < epoch)))
+        return 0;
+    if (e->count > 0 && e->items[0].epoch == epoch) {
+        e->items[0].start = log->start - 1;
+        return 0;
+    }
+    if (kl_batch_epochs_reserve(e, &log->store->alloc, (size_t)e->count + 1))
+        return KL_ENOMEM;
+    memmove(e->items + 1, e->items, e->count * sizeof *e->items);
+    e->items[0] = (struct kl_batch_epoch){epoch, log->start - 1};
+    e->count++;
+    return 0;
+}
+
 /* Frames say their epochs themselves; of what slot and WAL state, only what
  * lies before the walk and an epoch without frames at the very end count. */
 static int interval_walk_epochs(struct interval_walk *w)
@@ -290,6 +312,8 @@ static int interval_walk_epochs(struct interval_walk *w)
             e->epoch > kl_batch_epochs_last(&log->epochs))
             rc =
                 kl_batch_epochs_append(&log->epochs, alloc, e->epoch, e->start);
+    if (rc == 0)
+        rc = interval_first_epoch(log, &stated);
     kl_batch_epochs_deinit(&stated, alloc);
     return rc;
 }

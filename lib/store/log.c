@@ -113,6 +113,16 @@ void kl_store_log_free(struct kl_store_log *log)
     kl_base_free(&s->alloc, log, sizeof *log);
 }
 
+int kl_store_log_begin_at(struct kl_store_log *log, int64_t offset,
+                          int32_t epoch)
+{
+    log->start = log->durable_start = offset;
+    log->leo = log->durable_leo = log->synced_leo = offset;
+    return epoch < 0 ? 0
+                     : kl_batch_epochs_append(&log->epochs, &log->store->alloc,
+                                              epoch, offset - 1);
+}
+
 int kl_store_log_settle(struct kl_store_log *log)
 {
     const struct kl_base_alloc *alloc = &log->store->alloc;
@@ -191,6 +201,7 @@ void kl_store_log_view(const struct kl_store_log *log,
     out->flush = (enum kl_store_flush)log->flush;
     out->instance = log->instance;
     out->is_suspect = log->suspect;
+    out->is_durable = log->exists;
 }
 
 void kl_store_log_configure(struct kl_store_log *log,
@@ -520,14 +531,14 @@ int kl_store_set_start(struct kl_store_log *log, int64_t start)
     return 0;
 }
 
-/* What still waits for a place in the WAL is not worth one any more. Its
- * delete goes there, and a create must come before it. */
+/* What still waits for a place in the WAL is not worth one any more, up to
+ * last. What ends the log goes there, and its birth must come before it. */
 static void log_drop_queued(struct kl_store_log *log,
-                            const struct kl_store_entry *last)
+                            const struct kl_base_list *last)
 {
     struct kl_base_list *l = log->pending.next, *next;
 
-    for (; l != &last->order; l = next) {
+    for (; l != last; l = next) {
         struct kl_store_entry *e =
             KL_BASE_CONTAINER(l, struct kl_store_entry, order);
 
@@ -535,12 +546,59 @@ static void log_drop_queued(struct kl_store_log *log,
         /* Appends of an interval log do not wait for the WAL, but they build
          * on truncations that do. */
         if ((e->state == KL_STORE_ENTRY_QUEUED &&
-             e->type != KL_STORE_ENTRY_CREATE) ||
+             !kl_store_entry_is_birth(e->type)) ||
             (e->state == KL_STORE_ENTRY_DURABLE &&
              e->type == KL_STORE_ENTRY_APPEND &&
              log->flush == KL_STORE_FLUSH_INTERVAL))
             kl_store_entry_free(e);
     }
+}
+
+/* For callers the log ends now; its entries up to last with it. */
+static void log_end(struct kl_store_log *log, const struct kl_base_list *last)
+{
+    log_drop_queued(log, last);
+    log->deleted = 1;
+    log->user = NULL;
+    kl_base_list_remove(&log->event);
+}
+
+int kl_store_reset(struct kl_store_log **handle, int64_t offset, int32_t epoch)
+{
+    struct kl_store_log *old = *handle, *log;
+    struct kl_store *s = old->store;
+    struct kl_store_entry *e;
+    int rc = log_check_writable(old);
+
+    if (rc)
+        return rc;
+    if (offset < 0 || epoch < -1 || (offset == 0 && epoch >= 0))
+        return KL_EINVAL;
+    rc = kl_store_log_new(s, &old->id, (enum kl_store_flush)old->flush, &log);
+    if (rc)
+        return rc;
+    kl_store_log_configure(log, &old->config);
+    rc = kl_store_log_begin_at(log, offset, epoch);
+    if (rc == 0)
+        rc = kl_store_log_settle(log);
+    if (rc == 0)
+        rc = kl_store_log_enqueue(log, KL_STORE_ENTRY_RESET, offset, old->leo,
+                                  epoch, &e);
+    if (rc) {
+        /* In the place of the new one: there is room for it. */
+        (void)kl_base_map_put(&s->by_id, &old->id, ENTRY_ID_KEY, old);
+        kl_store_log_remove(log);
+        return rc;
+    }
+    if (log->durable_start > old->durable_start)
+        log->durable_start = old->durable_start;
+    log->replaces = old;
+    log->user = old->user;
+    old->replaced = 1;
+    log_end(old, &old->pending);
+    kl_base_stat_set(&s->stats.logs, s->by_id.count);
+    *handle = log;
+    return 0;
 }
 
 int kl_store_delete(struct kl_store_log *log)
@@ -557,11 +615,8 @@ int kl_store_delete(struct kl_store_log *log)
                               &e);
     if (rc)
         return rc;
-    log_drop_queued(log, e);
-    log->deleted = 1;
-    log->user = NULL;
+    log_end(log, &e->order);
     kl_base_map_remove(&s->by_id, &log->id, ENTRY_ID_KEY);
-    kl_base_list_remove(&log->event);
     return 0;
 }
 

@@ -59,7 +59,7 @@ static void lookup_job_done(struct kl_os_job *job)
     if (!moved && !log->deleted && j->damage.from < j->damage.to)
         kl_store_damage_note(log, j->damage.from, j->damage.to);
     if (log->deleted)
-        rc = KL_ECLOSED;
+        rc = kl_store_log_gone(log);
     else if (moved || rc == KL_EEND)
         rc = lookup_from(l, next);
     if (j->code == 0 && !moved) {
@@ -125,7 +125,7 @@ int kl_store_lookup(struct kl_store_lookup *l)
     struct kl_store_waiter *w;
     int rc;
 
-    l->code = KL_ECLOSED;
+    l->code = kl_store_log_gone(log);
     if (log->deleted)
         return 0;
     rc = kl_store_load(log);
@@ -149,7 +149,7 @@ int kl_store_lookup(struct kl_store_lookup *l)
 void kl_store_lookup_loaded(struct kl_store_lookup *l, int code)
 {
     if (code == 0)
-        code = l->log->deleted ? KL_ECLOSED : lookup_from(l, 0);
+        code = l->log->deleted ? kl_store_log_gone(l->log) : lookup_from(l, 0);
     if (code != KL_EAGAIN)
         lookup_complete(l, code);
 }

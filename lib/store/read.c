@@ -130,7 +130,7 @@ static void read_job_done(struct kl_os_job *job)
                                              j->next_position};
     }
     if (log->deleted)
-        read_finish(r, KL_ECLOSED);
+        read_finish(r, kl_store_log_gone(log));
     else if (moved)
         read_again(r); /* a failure counts only where nothing was cut */
     else
@@ -225,7 +225,7 @@ int kl_store_read(struct kl_store_read *r)
     r->slice_count = 0;
     r->next_offset = r->offset;
     if (log->deleted)
-        return read_result(r, KL_ECLOSED);
+        return read_result(r, kl_store_log_gone(log));
     if (r->offset < log->start || r->offset > log->leo)
         return read_result(r, KL_EOFFSETRANGE);
     if (r->offset >= r->end || r->offset == log->leo)

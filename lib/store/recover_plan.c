@@ -42,24 +42,32 @@ static void plan_delete(struct kl_store_recovery *r, struct kl_store_log *log)
     kl_store_log_remove(log); /* its folder is a leftover now */
 }
 
-static int plan_create(struct kl_store_recovery *r,
-                       const struct kl_store_entry_header *e)
+/* A log is made, or an old life of it ends and the next one begins. */
+static int plan_birth(struct kl_store_recovery *r,
+                      const struct kl_store_entry_header *e)
 {
     struct kl_store *s = r->store;
     struct kl_store_log *log = kl_store_find(s, &e->id);
+    int is_reset = e->type == KL_STORE_ENTRY_RESET;
     int rc;
 
-    if (log && log->suspect)
-        plan_delete(r, log); /* its delete was in a group that is lost */
-    else if (log)
+    /* Else what came before it was in a group that is lost. */
+    if (log ? !is_reset && !log->suspect : is_reset && r->lost_groups == 0)
         return KL_ECORRUPT;
-    if (e->flags > KL_STORE_FLUSH_INTERVAL)
+    if (e->flags > KL_STORE_FLUSH_INTERVAL ||
+        (log && log->instance >= e->instance))
         return KL_ECORRUPT;
+    if (log)
+        plan_delete(r, log);
     rc = kl_store_log_new(s, &e->id, (enum kl_store_flush)e->flags, &log);
     if (rc)
         return rc;
     log->exists = 1;
     log->instance = e->instance;
+    if (is_reset)
+        rc = kl_store_log_begin_at(log, e->offset, e->epoch);
+    if (rc)
+        return rc == KL_EINVAL ? KL_ECORRUPT : rc;
     return plan_of(r, log) ? 0 : KL_ENOMEM;
 }
 
@@ -92,17 +100,21 @@ static int plan_reconcile(struct kl_store_replay *plan,
     return 0;
 }
 
-/* An entry of a log that nobody knows: it was created in a lost group, or it is
- * of another life of the log. */
+/* An entry of a life that nobody knows: it began in a lost group, where the one
+ * before it has ended, or it is long over. */
 static struct kl_store_log *plan_unknown(struct kl_store_recovery *r,
                                          const struct kl_store_entry_header *e)
 {
-    uint64_t created = e->instance >> 16;
-    struct kl_store_log *log;
+    struct kl_store_log *log = kl_store_find(r->store, &e->id);
+    uint64_t began = e->instance >> 16;
 
-    if (created < r->lost_from || created >= r->lost_to ||
-        e->type != KL_STORE_ENTRY_APPEND || kl_store_find(r->store, &e->id) ||
-        kl_store_log_new(r->store, &e->id, KL_STORE_FLUSH_COMMIT, &log))
+    if (began < r->lost_from || began >= r->lost_to ||
+        e->type != KL_STORE_ENTRY_APPEND ||
+        (log && (!log->suspect || log->instance > e->instance)))
+        return NULL;
+    if (log)
+        plan_delete(r, log);
+    if (kl_store_log_new(r->store, &e->id, KL_STORE_FLUSH_COMMIT, &log))
         return NULL;
     log->exists = log->suspect = 1;
     log->instance = e->instance;
@@ -218,8 +230,8 @@ int kl_store_recover_entry(struct kl_store_recovery *r,
     struct kl_store_replay *plan;
     int rc = 0;
 
-    if (e->type == KL_STORE_ENTRY_CREATE)
-        return plan_create(r, e);
+    if (kl_store_entry_is_birth(e->type))
+        return plan_birth(r, e);
     if (!log || log->instance != e->instance)
         log = plan_unknown(r, e);
     if (!log)

@@ -114,6 +114,8 @@ struct kl_store_log
     uint64_t seed;
     uint64_t instance; /* 0 until its create entry is in a group */
     void *user;
+    struct kl_store_log *replaces; /* until its reset is durable: the life that
+                                      this ends */
     struct kl_store_log_config config;
     struct kl_store_files *files;        /* NULL = cold */
     struct kl_store_segment_info active; /* while cold; base -1 = none */
@@ -157,14 +159,16 @@ struct kl_store_log
     uint8_t metadata; /* never refused, first in every group */
     uint8_t busy;     /* a segment job holds its files */
     uint8_t loading;
-    uint8_t removed; /* from the tables: only jobs know it still */
-    uint8_t deleted; /* to callers it does not exist any more */
+    uint8_t removed;  /* from the tables: only jobs know it still */
+    uint8_t deleted;  /* to callers it does not exist any more */
+    uint8_t replaced; /* by its next life: a reset */
     uint8_t manifest_dirty;
     uint8_t folder_dirty; /* names in it are not synced */
     uint8_t roll_next;    /* the next append starts a segment */
     uint8_t started_event;
     uint8_t dropping; /* a start is on its way that makes room */
-    uint8_t exists;   /* its create entry is durable, its delete is not */
+    uint8_t exists;   /* its create or reset is durable, its delete or the reset
+                         that replaces it is not */
     uint8_t suspect;  /* may have lost its end: nothing is appended */
     uint8_t damaged_event;
     struct kl_store_damages *damage; /* NULL = none known; damage.c */
@@ -426,6 +430,14 @@ int kl_store_log_new(struct kl_store *s, const struct kl_store_id *id,
 void kl_store_log_remove(struct kl_store_log *log);
 void kl_store_log_unref(struct kl_store_log *log);
 void kl_store_log_free(struct kl_store_log *log);
+/* A new log begins at an offset, not at 0; see kl_store_reset. */
+int kl_store_log_begin_at(struct kl_store_log *log, int64_t offset,
+                          int32_t epoch);
+/* What those are told that wait for a deleted log. */
+static inline int kl_store_log_gone(const struct kl_store_log *log)
+{
+    return log->replaced ? KL_EOFFSETRANGE : KL_ECLOSED;
+}
 /* Everything known of the log is durable: after recovery. 0 or KL_ENOMEM. */
 int kl_store_log_settle(struct kl_store_log *log);
 /* Bytes of frames in all segments. */
@@ -597,9 +609,10 @@ int64_t kl_store_checkpoint_deadline(const struct kl_store *s);
 int kl_store_tidy_close(struct kl_store *s, struct kl_os_file *file);
 void kl_store_tidy_unlink(struct kl_store *s, const char *path, uint64_t bytes,
                           uint64_t generation);
-/* The folder of a log that is deleted: nothing leads back to it, since its
- * delete is in the WAL. */
-void kl_store_tidy_folder(struct kl_store *s, const char *path, uint64_t bytes);
+/* The folder of a log that is gone: nothing leads back to it, since that is in
+ * the WAL. generation 0 = at once. */
+void kl_store_tidy_folder(struct kl_store *s, const char *path, uint64_t bytes,
+                          uint64_t generation);
 void kl_store_tidy_init(struct kl_store *s);
 void kl_store_tidy_turn(struct kl_store *s);
 void kl_store_tidy_deinit(struct kl_store *s);

@@ -131,10 +131,12 @@ struct kl_store_view
     int64_t durable_leo; /* below: on the medium (commit); written (interval) */
     uint64_t size;       /* bytes of frames between start and leo, about */
     uint32_t segment_count; /* 0 where the files are not loaded */
+    /* From that of the record before start on, as far as it is known. */
     const struct kl_batch_epochs *epochs;
     enum kl_store_flush flush;
     uint64_t instance;
     int is_suspect; /* a rotten WAL may have cost it its end: refuses appends */
+    int is_durable; /* its create or its newest reset is on the medium */
 };
 
 /* Makes a log with start = LEO = 0. Not awaited: its entry comes before any
@@ -177,6 +179,14 @@ int kl_store_truncate(struct kl_store_log *log, int64_t offset);
 /* Moves the log start up (DeleteRecords); at most to the durable LEO. Any
  * offset, also inside a batch. */
 int kl_store_set_start(struct kl_store_log *log, int64_t start);
+/* Everything of the log goes, and it begins anew, empty, at any offset. epoch
+ * is that of the record before the offset, and its epoch list says so; -1 where
+ * there is none or nobody knows. Takes the place of the handle: the old one is
+ * invalid, reads and look-ups of it end with KL_EOFFSETRANGE. A crash leaves
+ * the log as it was or as it is now, and what is appended to it only with that;
+ * KL_STORE_EVENT_DURABLE comes when it is durable, and is_durable says so.
+ * KL_EINVAL, KL_ENOMEM, KL_EFAILED, KL_ECLOSED: as it was. */
+int kl_store_reset(struct kl_store_log **log, int64_t offset, int32_t epoch);
 /* The log is gone at once; its files follow. The handle is invalid. */
 int kl_store_delete(struct kl_store_log *log);
 
@@ -349,7 +359,7 @@ void kl_store_snapshot_read_release(struct kl_store_snapshot_read *read);
 /* ---- events ------------------------------------------------------------ */
 
 enum kl_store_event_type {
-    KL_STORE_EVENT_DURABLE, /* durable_leo of log has changed */
+    KL_STORE_EVENT_DURABLE, /* durable_leo of log has changed, or is_durable */
     KL_STORE_EVENT_READ,
     KL_STORE_EVENT_LOOKUP,
     KL_STORE_EVENT_ROOM,    /* appends that got KL_EAGAIN or KL_EDISKFULL may be

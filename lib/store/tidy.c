@@ -2,7 +2,8 @@
  * Closing files and removing names, in the clean-up lane. A segment of a log
  * that lives goes only when both checkpoint slots know that it is not needed:
  * recovery may start from the older one (storage.md 5.6). A deleted log goes at
- * once, whatever the slots say: recovery finds its delete in the WAL.
+ * once, whatever the slots say: recovery finds its delete in the WAL. One that
+ * was reset stays until then (storage.md 7).
  */
 #include "store/state.h"
 
@@ -73,13 +74,15 @@ void kl_store_tidy_unlink(struct kl_store *s, const char *path, uint64_t bytes,
     s->tidy.bytes += bytes;
 }
 
-void kl_store_tidy_folder(struct kl_store *s, const char *path, uint64_t bytes)
+void kl_store_tidy_folder(struct kl_store *s, const char *path, uint64_t bytes,
+                          uint64_t generation)
 {
     struct tidy_item *item = tidy_add(s, path);
 
     if (!item)
         return;
     item->is_folder = 1;
+    item->generation = generation;
     item->bytes = bytes;
     s->tidy.bytes += bytes;
 }

@@ -92,6 +92,19 @@ static void wal_note_epoch(struct kl_store_log *log, struct kl_store_entry *e)
     e->is_epoch = 0;
 }
 
+/* One life ends and the next begins, in one entry. */
+static void wal_reset_durable(struct kl_store_log *log, int64_t start)
+{
+    struct kl_store_log *old = log->replaces;
+
+    log->replaces = NULL;
+    log->exists = 1;
+    log->durable_start = start;
+    old->exists = 0;
+    kl_base_list_remove(&old->dirty);
+    kl_base_list_push(&log->store->gone, &old->dirty);
+}
+
 static void wal_entry_durable(struct kl_store_entry *e)
 {
     struct kl_store_log *log = e->log;
@@ -128,6 +141,8 @@ static void wal_entry_durable(struct kl_store_entry *e)
         wal_note_epoch(log, e);
         break;
     case KL_STORE_ENTRY_RESET:
+        wal_reset_durable(log, e->offset);
+        break;
     case KL_STORE_ENTRY_EXTENT:
         break;
     }
@@ -325,7 +340,7 @@ static void wal_encode_entry(struct kl_store_group *g, uint8_t *out,
         .id = log->id,
     };
 
-    if (e->type == KL_STORE_ENTRY_CREATE) {
+    if (kl_store_entry_is_birth(e->type)) {
         log->instance = g->header.sequence << 16 | (index + 1);
         h.flags = log->flush;
     }

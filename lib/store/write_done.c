@@ -188,8 +188,10 @@ static void write_remove_log(struct kl_store_log *log)
         kl_store_entry_free(KL_BASE_CONTAINER(l, struct kl_store_entry, order));
     kl_store_path_log(log, path);
     kl_store_checkpoint_release(log);
-    kl_store_read_loaded(log, KL_ECLOSED);
-    kl_store_tidy_folder(log->store, path, kl_store_log_bytes(log));
+    kl_store_read_loaded(log, kl_store_log_gone(log));
+    kl_store_tidy_folder(
+        log->store, path, kl_store_log_bytes(log),
+        log->replaced ? kl_store_checkpoint_generation(log->store) : 0);
     kl_store_log_remove(log);
 }
 

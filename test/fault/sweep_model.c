@@ -50,13 +50,18 @@ void model_copy(struct model *m, struct model_memory *memory,
     }
 }
 
-/* What waits for the WAL when its log is deleted never gets there. */
+static int model_is_birth(const struct model_change *c)
+{
+    return c->type == MODEL_CREATE || c->type == MODEL_RESET;
+}
+
+/* What waits for the WAL when its log is deleted or reset never gets there. */
 static void model_drop(const struct model *m, struct model_log *log)
 {
     for (int i = log->count; i > 0; i--) {
         struct model_change *c = &log->changes[i - 1];
 
-        if (c->type == MODEL_CREATE || c->sequence <= m->durable)
+        if (model_is_birth(c) || c->sequence <= m->durable)
             return;
         c->is_dropped = 1;
     }
@@ -67,7 +72,7 @@ struct model_change *model_add(struct model *m, struct model_log *log,
 {
     struct model_change *c;
 
-    if (type == MODEL_DELETE)
+    if (type == MODEL_DELETE || type == MODEL_RESET)
         model_drop(m, log);
     c = &log->changes[log->count++];
     need(log->count < MODEL_CHANGES);
@@ -78,9 +83,9 @@ struct model_change *model_add(struct model *m, struct model_log *log,
     c->offset = offset;
     if (log->handle)
         c->truncation = log->handle->truncation;
-    if (type == MODEL_CREATE || type == MODEL_DELETE)
+    if (type == MODEL_CREATE || type == MODEL_DELETE || type == MODEL_RESET)
         log->start = log->synced = log->written = 0;
-    if (type == MODEL_START)
+    if (type == MODEL_START || type == MODEL_RESET)
         log->start = offset;
     return c;
 }
@@ -156,6 +161,13 @@ static void content_apply(struct model_content *c,
         return;
     case MODEL_EPOCH:
         content_epoch(c, change->epoch);
+        return;
+    case MODEL_RESET:
+        c->start = c->leo = change->offset;
+        c->frame_count = 0;
+        c->epoch_count = change->epoch >= 0;
+        c->epochs[0] =
+            (struct kl_batch_epoch){change->epoch, change->offset - 1};
         return;
     }
 }
@@ -282,10 +294,6 @@ static int epochs_fit(const struct model_content *c,
 {
     int i = c->epoch_count, k = seen->epoch_count;
 
-    /* Nor is the last known of a log that was cut to its very start. */
-    if (k == 0 && c->leo == c->start)
-        return 1;
-
     while (i > 0 && k > 0) {
         if (c->epochs[i - 1].epoch != seen->epochs[k - 1].epoch ||
             (c->epochs[i - 1].start != seen->epochs[k - 1].start &&
@@ -304,7 +312,7 @@ static int epochs_fit(const struct model_content *c,
 static int start_is_ahead(const struct model_log *log, int from, int64_t start)
 {
     for (int i = from; i < log->count; i++) {
-        if (log->changes[i].type == MODEL_CREATE ||
+        if (model_is_birth(&log->changes[i]) ||
             log->changes[i].type == MODEL_DELETE)
             return 0;
         if (log->changes[i].type == MODEL_START &&
@@ -421,6 +429,7 @@ static int change_is_durable(const struct model_log *log,
 
     switch (c->type) {
     case MODEL_CREATE:
+    case MODEL_RESET:
         return h->exists;
     case MODEL_APPEND:
         return log->flush == KL_STORE_FLUSH_COMMIT &&
@@ -459,10 +468,10 @@ void model_note(struct model *m)
                     m->durable = c->sequence;
                 break;
             }
-            if (c->type == MODEL_CREATE)
+            if (model_is_birth(c))
                 break; /* what is before it is of another life */
         }
-        if (log->flush == KL_STORE_FLUSH_INTERVAL) {
+        if (log->flush == KL_STORE_FLUSH_INTERVAL && log->handle->exists) {
             log->synced = log->handle->synced_leo;
             log->written = log->handle->durable_leo;
         }

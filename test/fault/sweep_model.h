@@ -16,7 +16,8 @@ enum model_type {
     MODEL_TRUNCATE,
     MODEL_START,
     MODEL_EPOCH,
-    MODEL_DELETE
+    MODEL_DELETE,
+    MODEL_RESET
 };
 
 struct model_change
@@ -25,10 +26,10 @@ struct model_change
     enum kl_store_flush flush; /* of the life that it belongs to */
     uint64_t sequence;         /* over all logs: the order in the WAL */
     int64_t offset;            /* APPEND: the end */
-    int32_t epoch;
-    uint32_t truncation; /* the log's count after it */
-    uint64_t hash;       /* of an APPEND's records */
-    uint8_t is_dropped;  /* its log was deleted while it still waited */
+    int32_t epoch;             /* RESET: of the record before offset */
+    uint32_t truncation;       /* the log's count after it */
+    uint64_t hash;             /* of an APPEND's records */
+    uint8_t is_dropped;        /* its log was deleted while it still waited */
 };
 
 struct model_log

@@ -15,7 +15,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { RUNS_MAX = 12, FILES_MAX = 64, FLIPS = 52000, FLIPS_SANITIZED = 3000 };
+enum {
+    RESET_AT = 70,
+    RUNS_MAX = 12,
+    FILES_MAX = 64,
+    FLIPS = 52000,
+    FLIPS_SANITIZED = 3000
+};
 
 /* Records of one log that were made with one size and salt. */
 struct run
@@ -85,6 +91,12 @@ static void flip_checkpoint(void)
     store_fixture_settle(&w.f);
 }
 
+/* What was in the log is nobody's any more. */
+static void flip_reset(struct kl_store_log **log)
+{
+    need_ok(kl_store_reset(log, RESET_AT, 1));
+}
+
 /* A group, and no time for a checkpoint. */
 static void flip_commit(void)
 {
@@ -96,8 +108,9 @@ static void flip_build(int is_clean)
 {
     struct kl_store_id ids[] = {store_fixture_id(0, 0), store_fixture_id(0, 1),
                                 store_fixture_id(1, 0), store_fixture_id(1, 1),
-                                store_fixture_id(2, 0)};
-    struct kl_store_log *a, *b, *c, *d, *e;
+                                store_fixture_id(2, 0), store_fixture_id(2, 1),
+                                store_fixture_id(2, 2)};
+    struct kl_store_log *a, *b, *c, *d, *e, *g, *h;
     const struct kl_store_log_config config = {.segment_bytes = 12000,
                                                .segment_ms = -1,
                                                .retention_ms = -1,
@@ -122,6 +135,12 @@ static void flip_build(int is_clean)
     store_fixture_settle(&w.f);
     e = store_fixture_create(&w.f, &ids[4], KL_STORE_FLUSH_COMMIT, 12000);
     store_fixture_fill(&w.f, e, 2, 10, 10);
+    g = store_fixture_create(&w.f, &ids[5], KL_STORE_FLUSH_COMMIT, 12000);
+    h = store_fixture_create(&w.f, &ids[6], KL_STORE_FLUSH_COMMIT, 12000);
+    store_fixture_fill(&w.f, g, 2, 10, 10);
+    store_fixture_fill(&w.f, h, 2, 10, 10);
+    flip_reset(&g);
+    flip_fill(g, 2, 200, 11);
     flip_fill(c, 3, 100, 7);
     store_fixture_settle(&w.f);
     flip_checkpoint();
@@ -135,6 +154,10 @@ static void flip_build(int is_clean)
     flip_fill(b, 5, 300, 6);
     flip_commit();
     flip_truncate(b, 2);
+    flip_commit();
+    flip_reset(&h);
+    flip_commit();
+    flip_fill(h, 2, 200, 12);
     flip_commit();
     need_ok(kl_store_delete(e));
     flip_commit();
@@ -228,7 +251,7 @@ static int flip_read(int *suspect_out)
         }
         view = store_fixture_view(log);
         *suspect_out |= view.is_suspect;
-        need(view.start == 0);
+        need(view.start == 0 || view.start == RESET_AT);
         if (to > view.leo) {
             lost += (int)(to - (view.leo > r->from ? view.leo : r->from));
             to = view.leo;

@@ -200,8 +200,8 @@ static int work_bases(const struct model_log *m, int64_t *bases)
     for (int i = 0; i < m->count; i++) {
         const struct model_change *c = &m->changes[i];
 
-        if (c->type == MODEL_CREATE)
-            count = 0, leo = 0;
+        if (c->type == MODEL_CREATE || c->type == MODEL_RESET)
+            count = 0, leo = c->offset;
         if (c->type == MODEL_APPEND)
             bases[count++] = leo, leo = c->offset;
         if (c->type == MODEL_TRUNCATE) {
@@ -266,6 +266,23 @@ void work_delete(struct work *w, int log)
         return;
     m->handle = NULL;
     model_add(&w->model, m, MODEL_DELETE, 0);
+}
+
+void work_reset(struct work *w, int log, int64_t by)
+{
+    struct model_log *m = &w->model.logs[log];
+    struct model_change *c;
+    int64_t offset;
+    int32_t epoch;
+
+    if (!m->handle)
+        return;
+    offset = m->handle->start + by < 0 ? 0 : m->handle->start + by;
+    epoch = offset == 0 ? -1 : ++w->model.epoch;
+    if (!work_accepts(w, kl_store_reset(&m->handle, offset, epoch), "reset"))
+        return;
+    c = model_add(&w->model, m, MODEL_RESET, offset);
+    c->epoch = epoch;
 }
 
 void work_checkpoint(struct work *w)

@@ -69,6 +69,8 @@ void work_epoch(struct work *w, int log);
 /* Moves the start up by so many offsets, or as far as it may. */
 void work_start(struct work *w, int log, int64_t by);
 void work_delete(struct work *w, int log);
+/* So far from its start: before it, in the log, or beyond its end. */
+void work_reset(struct work *w, int log, int64_t by);
 /* A checkpoint as soon as possible. */
 void work_checkpoint(struct work *w);
 /* All frames from a place in the log on, and look-ups on the way. */

@@ -156,8 +156,10 @@ static void mixed_step(struct work *w, int log)
         work_truncate(w, log, 1 + (int)work_random(w, 8));
     else if (dice < 90)
         work_start(w, log, 1 + (int64_t)work_random(w, 10));
-    else if (dice < 97)
+    else if (dice < 95)
         work_epoch(w, log);
+    else if (dice < 97)
+        work_reset(w, log, (int64_t)work_random(w, 40));
     else
         work_delete(w, log);
 }
@@ -200,6 +202,44 @@ static void scenario_recreate(struct work *w)
     }
     work_create(w, 0, KL_STORE_FLUSH_COMMIT, 8192);
     work_append(w, 0, 3, 500);
+    work_turn(w, 20);
+}
+
+/* Emptied below, in and far above what it holds, and gone on with; a neighbour
+ * stays as it is. */
+static void scenario_reset(struct work *w)
+{
+    for (int i = 0; i < 3; i++)
+        work_create(w, i,
+                    i < 2 ? KL_STORE_FLUSH_COMMIT : KL_STORE_FLUSH_INTERVAL,
+                    8192);
+    for (int i = 0; i < 14; i++) {
+        int log = (int)work_random(w, 3) ? 0 : 2;
+
+        for (int k = (int)work_random(w, 6); k > 0; k--)
+            work_append(w, log, 1 + (int)work_random(w, 3), 700);
+        work_append(w, 1, 1, 300);
+        work_turn(w, (int)work_random(w, 8));
+        if (work_random(w, 3) == 0)
+            work_start(w, log, 3);
+        if (work_random(w, 3) == 0)
+            work_truncate(w, log, 2);
+        work_reset(w, log, (int64_t)work_random(w, 20) - 3);
+        if (work_random(w, 4) == 0)
+            work_reset(w, log, 1000); /* before the other one is durable */
+        if (work_random(w, 5) == 0)
+            work_delete(w, log);
+        work_create(w, log,
+                    log ? KL_STORE_FLUSH_INTERVAL : KL_STORE_FLUSH_COMMIT,
+                    8192);
+        if (work_random(w, 2))
+            work_append(w, log, 2, 500); /* into the same group */
+        if (work_random(w, 4) == 0)
+            work_checkpoint(w);
+        if (work_random(w, 4) == 0)
+            w->f.now_ns += 300000000; /* two slots: the folder goes */
+        work_turn(w, (int)work_random(w, 8));
+    }
     work_turn(w, 20);
 }
 
@@ -296,6 +336,7 @@ const struct work_scenario work_scenarios[] = {
     {.name = "stop", .run = scenario_stop, .flush_bytes = 2000},
     {.name = "roll", .run = work_roll, .flush_bytes = 5000},
     {.name = "recreate", .run = scenario_recreate, .flush_bytes = 2000},
+    {.name = "reset", .run = scenario_reset, .flush_bytes = 2000},
     {.name = "delete before",
      .run = scenario_delete_before,
      .flush_bytes = 3000},

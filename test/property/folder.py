@@ -254,9 +254,9 @@ def read_entries(data, at, g):
         (kind, flags, r0, _, instance, offset, end, epoch, size, topic,
          partition, r1) = struct.unpack_from("<BBHIQqqiI16siI", data,
                                              at + 72 + 64 * i)
-        expect(r0 == 0 and r1 == 0 and 1 <= kind <= 6 and flags <= 1,
+        expect(r0 == 0 and r1 == 0 and 1 <= kind <= 7 and flags <= 1,
                "entry: fields")
-        if kind == 2:
+        if kind in (2, 7):
             expect(instance == g["sequence"] * 65536 + i + 1, "instance")
         expect((size > 0) == (kind == 1), "entry: frame")
         if size:

@@ -132,25 +132,34 @@ static void rotten(uint8_t *data, struct kl_store_group_header *h)
 }
 
 /* The group that ends one life and begins the next is lost: what is appended
- * in the new life would fit behind the old one. */
+ * in the new life would fit behind the old one, but proves that it is over. */
 START_TEST(entry_of_another_life)
 {
     struct kl_store_position p;
+    struct kl_store_read read;
 
     store_fixture_fill(&f, subject, 3, 100, 1);
     p = next_group();
-    ck_assert_int_eq(kl_store_delete(subject), 0);
-    subject = store_fixture_create(&f, &id, KL_STORE_FLUSH_COMMIT, 8192);
-    store_fixture_fill(&f, subject, 3, 100, 2);
+    if (_i == 0) {
+        ck_assert_int_eq(kl_store_delete(subject), 0);
+        subject = store_fixture_create(&f, &id, KL_STORE_FLUSH_COMMIT, 8192);
+        store_fixture_fill(&f, subject, 3, 100, 2);
+    } else {
+        ck_assert_int_eq(kl_store_reset(&subject, 3, 0), 0);
+    }
     next_group();
-    store_fixture_fill(&f, subject, 1, 100, 2);
+    store_fixture_fill(&f, subject, 1, 100, 3);
     next_group();
     change_group(&p, rotten);
     subject = store_fixture_reopen(&f, &id);
     ck_assert_int_eq(kl_store_verdict(f.store), KL_STORE_VERDICT_DAMAGED);
-    ck_assert_int_eq(store_fixture_view(subject).leo, 3);
-    store_fixture_expect(&f, subject, 0, 3, 100, 1);
-    ck_assert(store_fixture_view(subject).is_suspect);
+    ck_assert_int_eq(store_fixture_view(subject).leo, 4);
+    store_fixture_read(&f, subject, 0, 4, 8192, &read);
+    ck_assert_int_eq(read.code, KL_ECORRUPT);
+    ck_assert_int_eq(read.next_offset, 3);
+    kl_store_read_release(&read);
+    store_fixture_expect(&f, subject, 3, 4, 100, 3);
+    ck_assert(!store_fixture_view(subject).is_suspect);
 }
 END_TEST
 
@@ -219,7 +228,7 @@ Suite *suite_store_lives(void)
     tcase_add_test(t, manifest_of_another_log);
     tcase_add_test(t, manifest_of_another_life);
     tcase_add_test(t, group_of_another_store);
-    tcase_add_test(t, entry_of_another_life);
+    tcase_add_loop_test(t, entry_of_another_life, 0, 2);
     tcase_add_test(t, folder_of_another_life);
     tcase_add_test(t, frame_of_another_log);
     suite_add_tcase(suite, t);

@@ -14,7 +14,7 @@
 
 enum { SEEDS = 25, LOGS = 4, CHANGES_MAX = 600, FRAMES_MAX = 600 };
 
-enum change_type { CREATE, APPEND, TRUNCATE, START, EPOCH, DELETE };
+enum change_type { CREATE, APPEND, TRUNCATE, START, EPOCH, DELETE, RESET };
 
 struct change
 {
@@ -90,6 +90,10 @@ static void content_of(const struct subject *s, int count, struct content *c)
             break;
         case START:
             c->start = change->offset;
+            break;
+        case RESET:
+            c->start = c->leo = change->offset;
+            c->frame_count = 0;
             break;
         case EPOCH:
             break;
@@ -196,7 +200,8 @@ static int start_is_ahead(const struct world *w, const struct subject *s,
                           int from, int64_t start)
 {
     for (int i = from; i < s->change_count; i++) {
-        if (s->changes[i].type == CREATE || s->changes[i].type == DELETE)
+        if (s->changes[i].type == CREATE || s->changes[i].type == DELETE ||
+            s->changes[i].type == RESET)
             return 0;
         if (s->changes[i].type == START && s->changes[i].offset == start)
             return s->flush == KL_STORE_FLUSH_INTERVAL || w->is_scarce;
@@ -267,6 +272,12 @@ static void note_durable(struct subject *s)
         return;
     kl_store_log_view(s->log, &view);
     for (int i = s->change_count; i > s->durable_count; i--) {
+        if (s->changes[i - 1].type == RESET) {
+            /* Nothing before it says anything of the life after it. */
+            if (view.is_durable)
+                s->durable_count = i;
+            return;
+        }
         if (s->changes[i - 1].type != APPEND)
             continue;
         content_of(s, i, &c);
@@ -354,6 +365,22 @@ static void change_start(struct world *w, struct subject *s)
     add(s, START, target);
 }
 
+static void change_reset(struct world *w, struct subject *s)
+{
+    struct kl_store_view view;
+    int64_t target;
+    int rc;
+
+    kl_store_log_view(s->log, &view);
+    target = (int64_t)kl_base_rng_below(&w->rng, (uint64_t)view.leo * 2 + 1);
+    s->epoch += target > 0;
+    rc = kl_store_reset(&s->log, target, target > 0 ? s->epoch : -1);
+    if (rc == KL_EFAILED)
+        return;
+    ck_assert_int_eq(rc, 0);
+    add(s, RESET, target);
+}
+
 static void change(struct world *w, struct subject *s)
 {
     uint64_t dice = kl_base_rng_below(&w->rng, 100);
@@ -377,6 +404,8 @@ static void change(struct world *w, struct subject *s)
             add(s, EPOCH, 0);
         }
     } else if (dice < 97) {
+        change_reset(w, s);
+    } else if (dice < 98) {
         if (kl_store_delete(s->log) == 0) {
             s->log = NULL;
             add(s, DELETE, 0);
