@@ -420,7 +420,7 @@ static int checkpoint_is_due(const struct kl_store *s)
     const struct kl_store_checkpoint *c = s->checkpoint;
     uint64_t ring = (uint64_t)s->wal.file_count * s->wal.file_size;
 
-    return c->requested ||
+    return c->requested || kl_store_space_is_clogged(s) ||
            kl_base_stat_get(&s->stats.wal_bytes) - c->wal_bytes >= ring / 8 ||
            (kl_store_tidy_is_waiting(s) &&
             s->now_ns - c->ended_ns >= CHECKPOINT_TIDY_NS);

@@ -99,11 +99,15 @@ int kl_store_space_admit(struct kl_store_log *log, uint32_t size,
         kl_base_stat_add(&s->stats.refusals, 1);
         return KL_EDISKFULL;
     }
-    if (charged == 0 || charged + cost->charge <= space_limit(sp))
-        return 0;
-    if (sp->manifests > sp->charged)
-        kl_store_checkpoint_request(s); /* which writes them */
-    return KL_EAGAIN;
+    return charged == 0 || charged + cost->charge <= space_limit(sp)
+               ? 0
+               : KL_EAGAIN;
+}
+
+/* Once what is on its way is written, its manifests may still be too much. */
+int kl_store_space_is_clogged(const struct kl_store *s)
+{
+    return s->refused && s->space.manifests > space_limit(&s->space) / 2;
 }
 
 int kl_store_space_is_ample(const struct kl_store *s)

@@ -534,6 +534,8 @@ uint64_t kl_store_space_missing(const struct kl_store *s);
 void kl_store_space_look(struct kl_store *s);
 /* Half of what may be on its way is free again. */
 int kl_store_space_is_ample(const struct kl_store *s);
+/* Appends wait for manifests, which a checkpoint writes and nothing else. */
+int kl_store_space_is_clogged(const struct kl_store *s);
 void kl_store_space_charge(struct kl_store_entry *e,
                            const struct kl_store_cost *cost);
 void kl_store_space_release(struct kl_store_entry *e);

@@ -297,6 +297,35 @@ START_TEST(charges_come_back)
 }
 END_TEST
 
+/* First appends to many logs, each a segment and a manifest that a checkpoint
+ * has to write: whoever was refused is told of room, whatever it waits for. */
+START_TEST(manifests_make_nobody_wait_for_ever)
+{
+    int refusals = 0;
+
+    setup_disk(0);
+    h.f.config.ring_bytes = 4 * MIB; /* nothing else asks for a checkpoint */
+    h.f.config.pending_bytes_max = 16 * MIB;
+    ck_assert_int_eq(store_fixture_open(&h.f), 0);
+    for (int i = 0; i < 1000; i++) {
+        struct kl_store_id id = store_fixture_id(2, i);
+        struct kl_store_log *log =
+            store_fixture_create(&h.f, &id, KL_STORE_FLUSH_COMMIT, SEGMENT);
+
+        while (space_help_append(&h, log, 100 + (uint32_t)_i * 500) != 0) {
+            ck_assert(h.f.store->refused);
+            refusals++;
+            for (int turns = 0; h.f.store->refused; turns++) {
+                ck_assert_int_lt(turns, 1000);
+                store_fixture_turn(&h.f);
+            }
+        }
+    }
+    ck_assert_int_gt(refusals, 5);
+    space_help_deinit(&h);
+}
+END_TEST
+
 /* Somebody else takes what the reserve has given up, to the last byte. */
 START_TEST(stolen_space_is_waited_for)
 {
@@ -625,6 +654,7 @@ Suite *suite_store_space(void)
     tcase_add_test(t, metadata_is_never_refused);
     tcase_add_loop_test(t, what_was_accepted_fits, 0, 4);
     tcase_add_test(t, charges_come_back);
+    tcase_add_loop_test(t, manifests_make_nobody_wait_for_ever, 0, 4);
     tcase_add_loop_test(t, stolen_space_is_waited_for, 0, 2);
     tcase_add_loop_test(t, full_store_opens_full, 0, 3);
     tcase_add_loop_test(t, replay_without_space_loses_nothing, 0, 2);
