@@ -157,6 +157,7 @@ static void partition_event(struct kl_runtime_node *n,
     case KL_STORE_EVENT_QUORUM: /* the quorum looks by itself */
     case KL_STORE_EVENT_SNAPSHOT:
     case KL_STORE_EVENT_SNAPSHOT_READ:
+    case KL_STORE_EVENT_IDENTITY:
         break; /* nobody has asked for one */
     }
 }

@@ -3,6 +3,7 @@
  * crash before it leaves a folder that is not a store yet and can be formatted
  * again; after it everything is there.
  */
+#include "store/identity.h"
 #include "store/quorum.h"
 
 #include <string.h>
@@ -179,50 +180,14 @@ static int create_reserve(struct kl_store *s, struct kl_base_error *error)
     return rc ? create_error(s, error, rc, path) : 0;
 }
 
-/* Replaced as a whole, and last: what it promises is there. */
-static int create_write_identity(struct kl_store *s,
-                                 const struct kl_store_identity *identity)
-{
-    struct kl_base_buf buf;
-    char path[KL_STORE_PATH_MAX];
-    int rc = s->vfs->ops->sync_dir(s->vfs, s->path);
-
-    kl_store_path(s, "identity", path);
-    kl_base_buf_init(&buf, &s->alloc);
-    if (rc == 0)
-        rc = kl_store_identity_encode(&buf, identity);
-    if (rc == 0)
-        rc = kl_store_file_replace(s->vfs, path, &buf);
-    if (rc == 0)
-        rc = s->vfs->ops->sync_dir(s->vfs, s->path);
-    kl_base_buf_deinit(&buf);
-    return rc;
-}
-
+/* Last: what it promises is there. */
 static int create_identity(struct kl_store *s, struct kl_base_error *error)
 {
     char path[KL_STORE_PATH_MAX];
-    int rc = create_write_identity(s, &s->config.format);
+    int rc = kl_store_identity_make(s, &s->config.format);
 
     kl_store_path(s, "identity", path);
     return rc ? create_error(s, error, rc, path) : 0;
-}
-
-int kl_store_format_upgrade(struct kl_store *s, struct kl_base_error *error)
-{
-    struct kl_store_identity identity = s->identity;
-    int rc;
-
-    if (identity.version == KL_STORE_FORMAT)
-        return 0;
-    identity.version = KL_STORE_FORMAT;
-    rc = create_write_identity(s, &identity);
-    if (rc)
-        return kl_base_error_set(error, rc,
-                                 "cannot upgrade %s to format %d: %s", s->path,
-                                 KL_STORE_FORMAT, kl_store_why(rc));
-    s->identity = identity;
-    return 0;
 }
 
 int kl_store_format_check(struct kl_store *s, struct kl_base_error *error)

@@ -247,15 +247,20 @@ static int format_info_is_sound(const struct kl_store_segment_info *i)
 
 /* ---- identity ---------------------------------------------------------- */
 
+enum { IDENTITY_FLAGS = 3 }; /* the first version with them */
+
 int kl_store_identity_encode(struct kl_base_buf *b,
                              const struct kl_store_identity *id)
 {
+    uint16_t version = id->version ? id->version : KL_STORE_FORMAT;
+
     kl_store_envelope_begin(b);
     kl_base_buf_append(b, id->cluster_id.bytes, 16);
     kl_base_buf_append(b, id->directory_id.bytes, 16);
     kl_base_buf_put_le32(b, (uint32_t)id->node_id);
-    envelope_end(b, KL_STORE_MAGIC_IDENTITY,
-                 id->version ? id->version : KL_STORE_FORMAT);
+    if (version >= IDENTITY_FLAGS)
+        kl_base_buf_put_le32(b, id->flags);
+    envelope_end(b, KL_STORE_MAGIC_IDENTITY, version);
     return b->error;
 }
 
@@ -263,6 +268,7 @@ int kl_store_identity_decode(const uint8_t *data, size_t size,
                              struct kl_store_identity *id)
 {
     struct kl_base_cursor c;
+    uint32_t flags;
     int rc = kl_store_envelope_open_version(data, size, KL_STORE_MAGIC_IDENTITY,
                                             KL_STORE_FORMAT, &id->version, &c);
 
@@ -271,7 +277,12 @@ int kl_store_identity_decode(const uint8_t *data, size_t size,
     format_get_uuid(&c, &id->cluster_id);
     format_get_uuid(&c, &id->directory_id);
     id->node_id = (int32_t)kl_base_cursor_get_le32(&c);
-    return format_is_whole(&c) ? 0 : KL_ECORRUPT;
+    flags = id->version < IDENTITY_FLAGS ? 0 : kl_base_cursor_get_le32(&c);
+    if (!format_is_whole(&c) || flags > KL_STORE_JOINS ||
+        (flags == KL_STORE_JOINS && !kl_base_uuid_is_zero(&id->cluster_id)))
+        return KL_ECORRUPT;
+    id->flags = (uint16_t)flags;
+    return 0;
 }
 
 /* ---- quorum state -------------------------------------------------------- */

@@ -35,8 +35,10 @@ enum {
     KL_STORE_BLOCK = 4096,
     KL_STORE_VERSION = 1, /* of every structure but the identity */
     KL_STORE_QUORUM_VERSION = 2,
-    KL_STORE_FORMAT = 2, /* of the folder, in its identity: 2 has a reserve
-                            and the quorum state */
+    KL_STORE_FORMAT = 3, /* of the folder, in its identity: 3 has flags there,
+                            and a broker epoch */
+    KL_STORE_FORMAT_QUORUM = 2, /* the first with a reserve and the quorum
+                                   state */
 
     KL_STORE_GROUP_HEADER = 72,
     KL_STORE_ENTRY_HEADER = 64,

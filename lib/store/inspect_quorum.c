@@ -28,7 +28,8 @@ int kl_store_inspect_quorum(struct kl_store_inspect *in)
     int rc = 0;
 
     /* Whose it should be is not known, or it need not be there. */
-    if (in->identity_code || in->store->identity.version < KL_STORE_FORMAT)
+    if (in->identity_code ||
+        in->store->identity.version < KL_STORE_FORMAT_QUORUM)
         return 0;
     for (int i = 0; i < 2; i++) {
         codes[i] = kl_store_quorum_read(in->store, i, &r);

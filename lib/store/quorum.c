@@ -134,7 +134,7 @@ static int quorum_judge(struct kl_store *s, uint32_t flags,
     struct kl_store_quorum_job *q = &s->quorum;
     int good =
         codes[0] != 0 || (codes[1] == 0 && r[1].generation > r[0].generation);
-    int is_old = s->identity.version < KL_STORE_FORMAT;
+    int is_old = s->identity.version < KL_STORE_FORMAT_QUORUM;
     int is_new = codes[good] && is_old &&
                  (codes[0] == KL_ENOENT || codes[1] == KL_ENOENT);
     int rc = 0;

@@ -210,7 +210,7 @@ int kl_store_snapshot_begin(struct kl_store *s, int64_t end, int32_t epoch,
 
     if (rc)
         return rc;
-    if (end < 0 || epoch < 0)
+    if (end < 0 || epoch < 0 || s->identity.flags & KL_STORE_JOINS)
         return KL_EINVAL;
     if (snapshot_find(s, end, epoch) || snapshot_is_written(s, end, epoch))
         return KL_EEXIST;

@@ -301,6 +301,19 @@ struct kl_store_quorum_job
     uint8_t absent; /* an old folder, and no room to make the files */
 };
 
+/* The identity is replaced, in the clean-up lane. */
+struct kl_store_identity_job
+{
+    struct kl_os_job job;
+    struct kl_store *store;
+    struct kl_base_buf file; /* what the job writes */
+    struct kl_base_uuid cluster_id;
+    struct kl_store_retry retry;
+    int code;
+    uint8_t busy;
+    uint8_t event;
+};
+
 /* Snapshots: complete ones, those being written, and what has finished. */
 struct kl_store_snapshots
 {
@@ -339,6 +352,7 @@ struct kl_store
     struct kl_base_list meta_queue;
     struct kl_store_group group;
     struct kl_store_quorum_job quorum;
+    struct kl_store_identity_job adoption;
     struct kl_store_snapshots snapshots;
     struct kl_base_list dirty; /* logs with something to apply */
     struct kl_base_list gone;  /* logs that go with their files */
@@ -724,8 +738,6 @@ int kl_store_format(struct kl_store *s, struct kl_base_error *error);
  */
 int kl_store_format_begin(struct kl_store *s, struct kl_base_error *error);
 int kl_store_format_end(struct kl_store *s, struct kl_base_error *error);
-/* An older folder, which has all that a new one has by now, says so. */
-int kl_store_format_upgrade(struct kl_store *s, struct kl_base_error *error);
 int kl_store_recover(struct kl_store *s, uint32_t flags,
                      struct kl_base_error *error);
 

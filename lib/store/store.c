@@ -1,7 +1,7 @@
 /*
  * The store as a whole: life, the turn that drives all its parts, events.
  */
-#include "base/hash.h"
+#include "store/identity.h"
 #include "store/quorum.h"
 #include "store/snapshot.h"
 
@@ -46,6 +46,7 @@ int kl_store_new(struct kl_store **out, const struct kl_base_alloc *alloc,
     s->write_due_ns = INT64_MAX;
     kl_store_wal_init(s);
     kl_store_quorum_init(s);
+    kl_store_identity_init(s);
     kl_store_snapshots_init(s);
     kl_store_tidy_init(s);
     /* Names of files follow the folder's: room for them is kept. */
@@ -113,6 +114,7 @@ void kl_store_free(struct kl_store *s)
     kl_store_flush_deinit(s);
     kl_store_wal_deinit(s);
     kl_store_quorum_deinit(s);
+    kl_store_identity_deinit(s);
     for (int i = 0; i < 2; i++)
         if (s->slots[i])
             s->vfs->ops->close(s->slots[i]);
@@ -127,11 +129,6 @@ void kl_store_free(struct kl_store *s)
 
         kl_base_free(&alloc, s, sizeof *s);
     }
-}
-
-const struct kl_store_identity *kl_store_identity(const struct kl_store *s)
-{
-    return &s->identity;
 }
 
 uint32_t kl_store_frame_max(const struct kl_store *s)
@@ -199,13 +196,15 @@ static int store_is_quiet(const struct kl_store *s)
 {
     return kl_store_wal_is_idle(s) && kl_base_list_is_empty(&s->dirty) &&
            kl_base_list_is_empty(&s->gone) && !kl_store_write_is_busy(s) &&
-           kl_store_flush_is_idle(s) && !kl_store_quorum_is_busy(s);
+           kl_store_flush_is_idle(s) && !kl_store_quorum_is_busy(s) &&
+           !kl_store_identity_is_busy(s);
 }
 
 static void store_advance(struct kl_store *s)
 {
     store_take_jobs(s);
     kl_store_quorum_turn(s); /* first: groups wait for it */
+    kl_store_identity_turn(s);
     kl_store_wal_turn(s);
     /* Before the writer takes the files of busy logs away again. */
     kl_store_flush_turn(s);
@@ -247,6 +246,8 @@ int64_t kl_store_deadline(const struct kl_store *s)
         at = kl_store_wal_deadline(s);
     if (kl_store_quorum_deadline(s) < at)
         at = kl_store_quorum_deadline(s);
+    if (kl_store_identity_deadline(s) < at)
+        at = kl_store_identity_deadline(s);
     if (kl_store_flush_deadline(s) < at)
         at = kl_store_flush_deadline(s);
     if (kl_store_checkpoint_deadline(s) < at)
@@ -356,7 +357,7 @@ static int store_recover(struct kl_store *s, uint32_t flags,
         return rc;
     rc = kl_store_space_hold(s, error);
     if (rc == 0 && !s->quorum.absent)
-        rc = kl_store_format_upgrade(s, error);
+        rc = kl_store_identity_upgrade(s, error);
     /* Without a reserve it is full, but there to be read. */
     return kl_store_is_passing(rc) ? 0 : rc;
 }
@@ -364,39 +365,15 @@ static int store_recover(struct kl_store *s, uint32_t flags,
 int kl_store_open(struct kl_store *s, uint32_t flags, int64_t now_ns,
                   int64_t wall_ms, struct kl_base_error *error)
 {
-    struct kl_base_buf buf;
-    char path[KL_STORE_PATH_MAX];
     int rc;
 
     s->now_ns = now_ns;
     s->wall_ms = wall_ms;
     rc = kl_store_lock(s, flags, error);
-    if (rc)
-        return rc;
-    kl_store_path(s, "identity", path);
-    kl_base_buf_init(&buf, &s->alloc);
-    rc = kl_store_file_read(s->vfs, path, KL_STORE_BLOCK, &buf);
-    if (rc == KL_ENOENT && (flags & KL_STORE_OPEN_CREATE)) {
-        rc = kl_store_format(s, error);
-        if (rc)
-            goto out;
-        rc = kl_store_file_read(s->vfs, path, KL_STORE_BLOCK, &buf);
-    }
-    if (rc == KL_ENOENT) {
-        rc = kl_base_error_set(error, KL_ENOSTORE, "no store in %s", s->path);
-        goto out;
-    }
     if (rc == 0)
-        rc = kl_store_identity_decode(buf.data, buf.size, &s->identity);
-    if (rc) {
-        kl_base_error_set(error, rc, "cannot read %s: %s", path,
-                          kl_store_why(rc));
-        goto out;
-    }
-    s->directory = kl_base_hash(s->identity.directory_id.bytes, 16, 0);
-    rc = store_recover(s, flags, error);
-out:
-    kl_base_buf_deinit(&buf);
+        rc = kl_store_identity_open(s, flags, error);
+    if (rc == 0)
+        rc = store_recover(s, flags, error);
     if (rc == 0) {
         s->opened = 1;
         s->retention_due_ns = now_ns;
@@ -451,6 +428,8 @@ int kl_store_next_event(struct kl_store *s, struct kl_store_event *out)
         out->type = KL_STORE_EVENT_QUORUM;
         return 1;
     }
+    if (kl_store_identity_event(s, out))
+        return 1;
     if (store_event_log(s, out) || kl_store_snapshots_event(s, out))
         return 1;
     if ((l = kl_base_list_pop(&s->finished))) {

@@ -31,13 +31,18 @@ struct kl_store_id
 
 extern const struct kl_base_uuid kl_store_metadata_topic;
 
+enum {
+    KL_STORE_JOINS = 1 /* made to join a cluster, whose id is not known yet */
+};
+
 struct kl_store_identity
 {
-    struct kl_base_uuid cluster_id;
+    struct kl_base_uuid cluster_id; /* zero where flags has KL_STORE_JOINS */
     struct kl_base_uuid directory_id;
     int32_t node_id;
     uint16_t
         version; /* of the folder's format; 0 = the newest, to be written */
+    uint16_t flags;
 };
 
 struct kl_store_config
@@ -83,6 +88,15 @@ int kl_store_is_stopped(const struct kl_store *s);
 void kl_store_free(struct kl_store *s);
 
 const struct kl_store_identity *kl_store_identity(const struct kl_store *s);
+/* A store that was made to join a cluster belongs to this one from now on, once
+ * and for all. KL_STORE_EVENT_IDENTITY comes when that is durable, and identity
+ * says so; a crash before it leaves the old or the new identity, and another
+ * cluster than one that is on its way is KL_EEXIST. So is any where there is a
+ * cluster id already. KL_EINVAL for a zero id, KL_ENOMEM, KL_EFAILED,
+ * KL_ECLOSED. A failure fails the store; no room or descriptor is waited for.
+ */
+int kl_store_adopt_cluster(struct kl_store *s,
+                           const struct kl_base_uuid *cluster_id);
 /* Largest frame that fits into a group of this store's ring. */
 uint32_t kl_store_frame_max(const struct kl_store *s);
 /* What open found, and what reads and the scrub have found since. */
@@ -322,7 +336,8 @@ void kl_store_snapshot_delete_before(struct kl_store *s, int64_t end);
  * snapshot's alone, and after a commit there is only close. */
 struct kl_store_snapshot_writer;
 /* KL_EEXIST where there is one of this end and epoch, or being written;
- * KL_EINVAL, KL_ENOMEM, KL_EFAILED, KL_ECLOSED. */
+ * KL_EINVAL, also while the store has no cluster; KL_ENOMEM, KL_EFAILED,
+ * KL_ECLOSED. */
 int kl_store_snapshot_begin(struct kl_store *s, int64_t end, int32_t epoch,
                             struct kl_store_snapshot_writer **out);
 int kl_store_snapshot_append(struct kl_store_snapshot_writer *w,
@@ -368,6 +383,7 @@ enum kl_store_event_type {
     KL_STORE_EVENT_STARTED, /* log start of log has moved by retention */
     KL_STORE_EVENT_DAMAGED, /* damage of log was found that was not known */
     KL_STORE_EVENT_QUORUM,  /* a state that was put is durable */
+    KL_STORE_EVENT_IDENTITY, /* an adoption is durable, or failed with code */
     KL_STORE_EVENT_SNAPSHOT, /* append or commit of writer: code */
     KL_STORE_EVENT_SNAPSHOT_READ
 };

@@ -31,10 +31,15 @@ static void identity_run(const uint8_t *data, size_t size)
 
 static void identity_seeds(struct fuzz_seeds *seeds)
 {
-    struct kl_store_identity id = {{{1, 2}}, {{3, 4}}, 5, KL_STORE_FORMAT};
+    struct kl_store_identity id = {
+        .cluster_id = {{1, 2}}, .directory_id = {{3, 4}}, .node_id = 5};
     struct kl_base_buf b, input;
 
-    for (uint8_t how = 0; how < 4; how++) {
+    for (uint8_t how = 0; how < 8; how++) {
+        if (how == 4) {
+            memset(&id.cluster_id, 0, sizeof id.cluster_id);
+            id.flags = KL_STORE_JOINS;
+        }
         kl_base_buf_init(&b, &kl_base_alloc_libc);
         kl_base_buf_init(&input, &kl_base_alloc_libc);
         FUZZ_CHECK(kl_store_identity_encode(&b, &id) == 0);

@@ -419,6 +419,22 @@ void store_fixture_save(struct store_fixture *f, const char *path,
         0, data, size);
 }
 
+void store_fixture_set_version(struct store_fixture *f, uint16_t version)
+{
+    struct kl_store_identity identity;
+    struct kl_base_buf buf;
+    size_t size;
+    uint8_t *data = store_fixture_load(f, "data/identity", &size);
+
+    need_ok(kl_store_identity_decode(data, size, &identity));
+    free(data);
+    identity.version = version;
+    kl_base_buf_init(&buf, &f->alloc.alloc);
+    need_ok(kl_store_identity_encode(&buf, &identity));
+    store_fixture_save(f, "data/identity", buf.data, buf.size);
+    kl_base_buf_deinit(&buf);
+}
+
 void store_fixture_unlink(struct store_fixture *f, const char *path)
 {
     need_ok(f->memory->ops->unlink(f->memory, path));

@@ -100,6 +100,8 @@ void store_fixture_unlink(struct store_fixture *f, const char *path);
 /* Writes over a part of a file. */
 void store_fixture_patch(struct store_fixture *f, const char *path,
                          uint64_t offset, const void *data, size_t size);
+/* What a release with an older format says of its folder. */
+void store_fixture_set_version(struct store_fixture *f, uint16_t version);
 /* How many names of a folder end like this. */
 int store_fixture_count(struct store_fixture *f, const char *folder,
                         const char *ending);

@@ -68,8 +68,8 @@ def envelope(path, magic, version=1, block=None):
 
 
 def read_identity(folder):
-    identity = envelope(folder + "/identity", b"KLID", 2)
-    expect(len(identity) == 36, "identity: size")
+    identity = envelope(folder + "/identity", b"KLID", 3)
+    expect(len(identity) == 40 and not any(identity[36:]), "identity: fields")
     return identity[:16], identity[16:32]
 
 

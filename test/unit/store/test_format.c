@@ -275,8 +275,8 @@ START_TEST(identity_round_trip_and_damage)
     in.version = KL_STORE_FORMAT;
     kl_base_buf_init(&b, &alloc.alloc);
     ck_assert_int_eq(kl_store_identity_encode(&b, &in), 0);
-    ck_assert_uint_eq(b.size, KL_STORE_ENVELOPE + 36);
-    ck_assert_mem_eq(b.data, "KLID\2\0\0\0", 8);
+    ck_assert_uint_eq(b.size, KL_STORE_ENVELOPE + 40);
+    ck_assert_mem_eq(b.data, "KLID\3\0\0\0", 8);
     ck_assert_int_eq(kl_store_identity_decode(b.data, b.size, &out), 0);
     ck_assert_mem_eq(&in.cluster_id, &out.cluster_id, 16);
     ck_assert_mem_eq(&in.directory_id, &out.directory_id, 16);

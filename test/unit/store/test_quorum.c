@@ -581,21 +581,9 @@ END_TEST
 /* ---- folders without ------------------------------------------------------
  */
 
-/* What an older release says of its folder, and what not. */
-static void set_version(uint16_t version)
-{
-    size_t size;
-    uint8_t *data = store_fixture_load(&fx, "data/identity", &size);
-
-    kl_base_put_le16(data + 4, version);
-    seal(data);
-    store_fixture_save(&fx, "data/identity", data, size);
-    free(data);
-}
-
 static void downgrade(void)
 {
-    set_version(1);
+    store_fixture_set_version(&fx, 1);
     store_fixture_unlink(&fx, copies[0]);
     store_fixture_unlink(&fx, copies[1]);
 }
@@ -660,7 +648,7 @@ START_TEST(an_older_folder_with_a_state)
 {
     put_durable(4, 1, 2);
     store_fixture_crash(&fx);
-    set_version(1);
+    store_fixture_set_version(&fx, 1);
     if (_i == 1)
         store_fixture_unlink(&fx, copies[0]);
     if (_i == 2)
@@ -669,7 +657,7 @@ START_TEST(an_older_folder_with_a_state)
     expect(_i ? KL_STORE_QUORUM_REPAIRED : KL_STORE_QUORUM_GOOD, 4, 1, 2);
     check_copies_are_equal();
     store_fixture_crash(&fx);
-    set_version(1);
+    store_fixture_set_version(&fx, 1);
     harm_zeros(copies[0]);
     harm_zeros(copies[1]);
     ck_assert_int_eq(store_fixture_open(&fx), 0);

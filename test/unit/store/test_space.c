@@ -516,22 +516,6 @@ static uint16_t version(void)
     return id.version;
 }
 
-static void set_version(uint16_t to)
-{
-    struct kl_store_identity id;
-    struct kl_base_buf buf;
-    size_t size;
-    uint8_t *data = store_fixture_load(&h.f, "data/identity", &size);
-
-    ck_assert_int_eq(kl_store_identity_decode(data, size, &id), 0);
-    free(data);
-    id.version = to;
-    kl_base_buf_init(&buf, &h.f.alloc.alloc);
-    ck_assert_int_eq(kl_store_identity_encode(&buf, &id), 0);
-    store_fixture_save(&h.f, "data/identity", buf.data, buf.size);
-    kl_base_buf_deinit(&buf);
-}
-
 /* A store with 20 records, closed. */
 static void setup_old(void)
 {
@@ -542,7 +526,7 @@ static void setup_old(void)
     for (int i = 0; i < 20; i++)
         space_help_append(&h, i % 2 ? b : a, SIZE);
     store_fixture_close(&h.f);
-    set_version(1);
+    store_fixture_set_version(&h.f, 1);
     store_fixture_unlink(&h.f, "data/reserve");
     sim_disk_settle(h.disk);
 }
@@ -586,7 +570,7 @@ END_TEST
 START_TEST(newer_folder_is_refused)
 {
     setup_old();
-    set_version(KL_STORE_FORMAT);
+    store_fixture_set_version(&h.f, KL_STORE_FORMAT);
     {
         size_t size;
         uint8_t *data = store_fixture_load(&h.f, "data/identity", &size);

@@ -76,12 +76,16 @@ static void check_trailing(struct kl_base_buf *b,
 
 START_TEST(identity_is_exact)
 {
-    struct kl_store_identity id = {{{1}}, {{2}}, 3, KL_STORE_FORMAT};
+    /* The flags; the first one is of an identity without a cluster. */
+    static const size_t reserved[] = {24 + 36, 24 + 37, 24 + 38, 24 + 39};
+    struct kl_store_identity id = {
+        .cluster_id = {{1}}, .directory_id = {{2}}, .node_id = 3};
     struct kl_base_buf b;
 
     kl_base_buf_init(&b, &kl_base_alloc_libc);
     ck_assert_int_eq(kl_store_identity_encode(&b, &id), 0);
-    check_envelope(&b, identity_decode, NULL, 0);
+    check_envelope(&b, identity_decode, reserved,
+                   sizeof reserved / sizeof *reserved);
     check_trailing(&b, identity_decode);
     kl_base_buf_deinit(&b);
 }
