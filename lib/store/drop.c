@@ -44,7 +44,7 @@ static void drop_look(struct drop_choice *c, struct kl_store_log *log)
     if (!log->files && c->unknown >= DROP_LOADS)
         return;
     rc = kl_store_load(log);
-    c->unknown += rc == KL_EAGAIN || rc == KL_ENOMEM;
+    c->unknown += rc == KL_EAGAIN || kl_store_is_passing(rc);
     for (size_t i = 0; rc == 0 && i < log->files->count; i++) {
         const struct kl_store_segment *seg = log->files->items[i];
 

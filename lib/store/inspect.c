@@ -237,7 +237,7 @@ static int inspect_identity(struct kl_store_inspect *in,
     in->identity_code = rc;
     if (rc == KL_EFORMAT)
         return inspect_later(error, path);
-    if (rc == KL_ENOMEM || rc == KL_EACCESS)
+    if (kl_store_is_passing(rc) || rc == KL_EACCESS)
         return kl_base_error_set(error, rc, "cannot read %s: %s", path,
                                  kl_store_why(rc));
     if (rc && !kl_store_inspect_note(in, KL_STORE_FINDING_IDENTITY,
@@ -265,7 +265,7 @@ static int inspect_slot(struct kl_store_inspect *in, int index,
     in->slot_codes[index] = rc;
     if (rc == KL_EFORMAT)
         return inspect_later(error, path);
-    if (rc == KL_ENOMEM || rc == KL_EACCESS)
+    if (kl_store_is_passing(rc) || rc == KL_EACCESS)
         return kl_base_error_set(error, rc, "cannot read %s: %s", path,
                                  kl_store_why(rc));
     return 0;

@@ -33,7 +33,7 @@ int kl_store_inspect_quorum(struct kl_store_inspect *in)
         return 0;
     for (int i = 0; i < 2; i++) {
         codes[i] = kl_store_quorum_read(in->store, i, &r);
-        if (codes[i] == KL_EFORMAT || codes[i] == KL_ENOMEM)
+        if (codes[i] == KL_EFORMAT || kl_store_is_passing(codes[i]))
             return codes[i];
     }
     for (int i = 0; i < 2 && rc == 0; i++)
@@ -76,7 +76,7 @@ static int snapshot_name(const char *name, void *user)
     rc = kl_store_snapshot_inspect(in->store, end, epoch, &info);
     if (rc == 0)
         rc = kl_store_snapshot_verify(in->store, &info);
-    if (rc == KL_ENOMEM || rc == KL_EFORMAT)
+    if (kl_store_is_passing(rc) || rc == KL_EFORMAT)
         return rc;
     return rc ? snapshot_note(in, KL_STORE_FINDING_SNAPSHOT, KL_STORE_DAMAGE,
                               name)

@@ -78,7 +78,7 @@ static int quorum_open_copy(struct kl_store *s, int index,
     *code_out = rc;
     if (rc == KL_ENOENT)
         return 0;
-    if (rc == KL_EFORMAT || rc == KL_ENOMEM)
+    if (rc == KL_EFORMAT || kl_store_is_passing(rc))
         return rc;
     kl_store_path(s, quorum_names[index], path);
     return s->vfs->ops->open(s->vfs, path, KL_OS_WRITE,

@@ -80,9 +80,9 @@ static int recover_slots(struct kl_store_recovery *r)
     for (int i = 0; i < 2; i++) {
         kl_base_buf_init(&bufs[i], &s->alloc);
         codes[i] = recover_read_slot(s, i, &bufs[i], &cursors[i], &slots[i]);
-        /* A format from the future, no memory, or a file that could not be
+        /* A format from the future, what may pass, or a file that could not be
          * written later, is not a bad slot. */
-        if (codes[i] == KL_EFORMAT || codes[i] == KL_ENOMEM ||
+        if (codes[i] == KL_EFORMAT || kl_store_is_passing(codes[i]) ||
             (!s->slots[i] && rc == 0))
             rc = codes[i];
         if (codes[i] == 0 &&

@@ -101,24 +101,29 @@ static int plan_reconcile(struct kl_store_replay *plan,
 }
 
 /* An entry of a life that nobody knows: it began in a lost group, where the one
- * before it has ended, or it is long over. */
-static struct kl_store_log *plan_unknown(struct kl_store_recovery *r,
-                                         const struct kl_store_entry_header *e)
+ * before it has ended, or it is long over (NULL). */
+static int plan_unknown(struct kl_store_recovery *r,
+                        const struct kl_store_entry_header *e,
+                        struct kl_store_log **out)
 {
     struct kl_store_log *log = kl_store_find(r->store, &e->id);
     uint64_t began = e->instance >> 16;
+    int rc;
 
+    *out = NULL;
     if (began < r->lost_from || began >= r->lost_to ||
         e->type != KL_STORE_ENTRY_APPEND ||
         (log && (!log->suspect || log->instance > e->instance)))
-        return NULL;
+        return 0;
     if (log)
         plan_delete(r, log);
-    if (kl_store_log_new(r->store, &e->id, KL_STORE_FLUSH_COMMIT, &log))
-        return NULL;
+    rc = kl_store_log_new(r->store, &e->id, KL_STORE_FLUSH_COMMIT, &log);
+    if (rc)
+        return rc;
     log->exists = log->suspect = 1;
     log->instance = e->instance;
-    return log;
+    *out = log;
+    return 0;
 }
 
 static int plan_append(struct kl_store_recovery *r,
@@ -233,9 +238,9 @@ int kl_store_recover_entry(struct kl_store_recovery *r,
     if (kl_store_entry_is_birth(e->type))
         return plan_birth(r, e);
     if (!log || log->instance != e->instance)
-        log = plan_unknown(r, e);
-    if (!log)
-        return 0;
+        rc = plan_unknown(r, e, &log);
+    if (rc || !log)
+        return rc;
     plan = plan_of(r, log);
     if (!plan)
         return KL_ENOMEM;

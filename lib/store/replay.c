@@ -194,17 +194,24 @@ struct replay_rescue
     int found;
 };
 
-static int replay_is_kept(struct kl_store_log *log,
-                          const struct kl_store_replay_frame *f,
-                          struct kl_base_buf *buf)
+/* 0, the frame is in buf then; KL_EEND where it was not kept aside, whole; or
+ * why that cannot be told now. */
+static int replay_kept(struct kl_store_log *log,
+                       const struct kl_store_replay_frame *f,
+                       struct kl_base_buf *buf)
 {
     struct kl_batch_info info;
+    int rc = kl_store_quarantine_read(log, f->base, buf);
 
-    return kl_store_quarantine_read(log, f->base, buf) == 0 &&
-           kl_batch_frame_verify(buf->data, buf->size, log->seed, &info) == 0 &&
-           info.frame_size == f->size && buf->size == f->size &&
-           info.base_offset == f->base && info.last_offset + 1 == f->end &&
-           info.leader_epoch == f->epoch;
+    if (rc)
+        return kl_store_is_passing(rc) ? rc : KL_EEND;
+    return kl_batch_frame_verify(buf->data, buf->size, log->seed, &info) == 0 &&
+                   info.frame_size == f->size && buf->size == f->size &&
+                   info.base_offset == f->base &&
+                   info.last_offset + 1 == f->end &&
+                   info.leader_epoch == f->epoch
+               ? 0
+               : KL_EEND;
 }
 
 static int rescue_visit(const struct kl_batch_info *info, uint64_t position,
@@ -229,7 +236,8 @@ static int rescue_visit(const struct kl_batch_info *info, uint64_t position,
     if (rc == 0 && got == f->size)
         rc = kl_store_quarantine_frame(log, f->base, &buf);
     if (rc == 0)
-        rescue->found = replay_is_kept(log, f, &buf);
+        rc = replay_kept(log, f, &buf);
+    rescue->found = rc == 0;
     kl_base_buf_deinit(&buf);
     return rc ? rc : KL_EEND;
 }
@@ -258,8 +266,9 @@ static int rescue_name(const char *name, void *user)
         scan.offset > rescue->frame->base)
         return 0;
     kl_store_path_in_log(log, name, path);
-    if (vfs->ops->open(vfs, path, KL_OS_READ, &scan.file))
-        return 0;
+    rc = vfs->ops->open(vfs, path, KL_OS_READ, &scan.file);
+    if (rc)
+        return kl_store_is_passing(rc) ? rc : 0;
     rescue->file = scan.file;
     rc = vfs->ops->size(scan.file, &scan.limit);
     if (rc == 0)
@@ -281,10 +290,12 @@ static int replay_rescue(struct kl_store_replay *r)
     for (size_t i = 0; i < r->count && rc == 0; i++) {
         struct replay_rescue rescue = {.log = log, .frame = &r->frames[i]};
 
-        if (!r->frames[i].is_lost || replay_is_kept(log, &r->frames[i], &buf))
+        if (!r->frames[i].is_lost)
             continue;
-        rc = log->store->vfs->ops->list(log->store->vfs, folder, rescue_name,
-                                        &rescue);
+        rc = replay_kept(log, &r->frames[i], &buf);
+        if (rc == KL_EEND)
+            rc = log->store->vfs->ops->list(log->store->vfs, folder,
+                                            rescue_name, &rescue);
         if (rc == KL_ENOENT)
             rc = 0; /* nothing was written behind yet */
     }
@@ -310,10 +321,9 @@ static int replay_fetch(struct kl_store_log *log,
         return rc;
     if (f->is_lost) {
         kl_base_buf_init(&buf, &log->store->alloc);
-        if (replay_is_kept(log, f, &buf))
+        rc = replay_kept(log, f, &buf);
+        if (rc == 0)
             memcpy(chunk->data, buf.data, got = f->size);
-        else
-            rc = KL_EEND;
         kl_base_buf_deinit(&buf);
     } else {
         rc = wal->vfs->ops->read(wal, chunk->data, f->size, f->offset, &got);
