@@ -11,6 +11,7 @@
 #define KL_NET_NET_H
 
 #include "base/alloc.h"
+#include "net/hub.h"
 
 #include <stddef.h>
 #include <stdint.h>
