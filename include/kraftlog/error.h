@@ -34,7 +34,7 @@ enum {
     KL_EIO = -1100,       /* the operating system reports an I/O error */
     KL_ECORRUPT = -1101,  /* bytes on disk are not what was written */
     KL_EDISKFULL = -1102, /* no space left, or the set budget is used up */
-    KL_EBUSY = -1103,     /* another handle holds the folder */
+    KL_EBUSY = -1103,     /* another handle holds it */
     KL_ENOSTORE = -1104,  /* the folder holds no store */
     KL_EFORMAT = -1105,   /* written by an unknown format version */
     KL_EFOREIGN = -1106,  /* the folder belongs to another cluster or node */

@@ -17,6 +17,7 @@
 #include <kraftlog/producer.h>
 #include <kraftlog/record.h>
 #include <kraftlog/storage.h>
+#include <kraftlog/transport.h>
 #include <kraftlog/version.h>
 
 #endif

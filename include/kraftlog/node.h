@@ -10,6 +10,7 @@
 #include <kraftlog/config.h>
 #include <kraftlog/export.h>
 #include <kraftlog/storage.h>
+#include <kraftlog/transport.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -54,15 +55,23 @@ KL_API int kl_node_new(kl_node **out, const kl_config *config);
  * kl_node_open. */
 KL_API int kl_node_set_storage(kl_node *node, kl_storage *storage);
 
+/* Gives the node what leads to the other nodes of its cluster; NULL = nothing,
+ * a node by itself. The node holds the transport until it is freed. One node at
+ * a time is open with a transport; the next one gets KL_EBUSY from
+ * kl_node_open. KL_ESTATE once it is open, KL_EREENTRY, KL_EINVAL. One thread,
+ * before kl_node_open. */
+KL_API int kl_node_set_transport(kl_node *node, kl_transport *transport);
+
 /* Opens the data folder: locks it, recovers what a crash left, reads the
  * metadata. Blocks; slow where there is much to recover. After a failure the
  * node may be opened again; kl_node_errmsg says what is wrong. KL_ENOSTORE
  * where there is nothing and flags lack KL_OPEN_CREATE, KL_EBUSY where another
- * node holds the folder, KL_EFOREIGN where the folder is neither a store nor
- * empty or belongs to a node of another number, KL_ECORRUPT, KL_EFORMAT,
- * KL_EIO, KL_EACCESS, KL_EDISKFULL, KL_ECONFIG, KL_ESTATE where it is open,
- * KL_EFORK, KL_ENOMEM, KL_EINVAL, also for a storage that lacks a function. One
- * thread, before any other use. */
+ * node holds the folder or the transport, KL_EFOREIGN where the folder is
+ * neither a store nor empty or belongs to a node of another number,
+ * KL_ECORRUPT, KL_EFORMAT, KL_EIO, KL_EACCESS, KL_EDISKFULL, KL_ECONFIG,
+ * KL_ESTATE where it is open, KL_EFORK, KL_ENOMEM, KL_EINVAL, also for a
+ * storage or a transport that lacks a function. One thread, before any other
+ * use. */
 KL_API int kl_node_open(kl_node *node, const char *dir, uint32_t flags);
 
 /* Gives the node a thread of its own, with all signals blocked, that polls

@@ -3,6 +3,7 @@
  */
 #include "api/api_handle.h"
 #include "api/api_storage.h"
+#include "api/api_transport.h"
 
 #include "base/buf.h"
 
@@ -11,6 +12,7 @@ struct kl_node
     struct kl_base_alloc alloc;
     struct kl_runtime_node *core; /* a reference */
     kl_storage *storage;          /* a reference; NULL = the real files */
+    kl_transport *transport;      /* a reference; NULL = a node by itself */
 };
 
 int kl_node_new(kl_node **out, const kl_config *config)
@@ -37,6 +39,7 @@ int kl_node_new(kl_node **out, const kl_config *config)
         return KL_ENOMEM;
     node->alloc = options.alloc;
     node->storage = NULL;
+    node->transport = NULL;
     r = kl_runtime_new(&node->core, &options);
     if (r) {
         kl_base_free(&options.alloc, node, sizeof *node);
@@ -63,6 +66,23 @@ int kl_node_set_storage(kl_node *node, kl_storage *storage)
     return 0;
 }
 
+int kl_node_set_transport(kl_node *node, kl_transport *transport)
+{
+    int r;
+
+    if (!node)
+        return KL_EINVAL;
+    r = kl_runtime_set_net(node->core,
+                           transport ? kl_api_transport_net(transport) : NULL);
+    if (r)
+        return r;
+    if (transport)
+        kl_api_transport_ref(transport);
+    kl_transport_free(node->transport);
+    node->transport = transport;
+    return 0;
+}
+
 int kl_node_open(kl_node *node, const char *dir, uint32_t flags)
 {
     struct kl_base_error error;
@@ -70,7 +90,8 @@ int kl_node_open(kl_node *node, const char *dir, uint32_t flags)
     if (!node || !dir || !*dir ||
         (flags & ~(uint32_t)(KL_OPEN_CREATE | KL_OPEN_ACCEPT_LOSS)))
         return KL_EINVAL;
-    if (node->storage && kl_api_storage_use(node->storage, &error)) {
+    if ((node->storage && kl_api_storage_use(node->storage, &error)) ||
+        (node->transport && kl_api_transport_use(node->transport, &error))) {
         kl_runtime_set_error(node->core, &error);
         return error.code;
     }
@@ -115,6 +136,7 @@ void kl_node_free(kl_node *node)
         return;
     alloc = node->alloc;
     kl_storage_free(node->storage);
+    kl_transport_free(node->transport);
     kl_base_free(&alloc, node, sizeof *node);
 }
 

@@ -39,6 +39,17 @@ X(SNAPSHOT_BYTES, "metadata.log.max.record.bytes.between.snapshots", NODE,     \
   SIZE, "20971520", 1024, 1099511627776, "",                                   \
   "Bytes of the metadata log that are committed behind a snapshot before the " \
   "next one is made. What a snapshot holds is dropped from the log.")          \
+X(SOCKET_REQUEST_MAX, "socket.request.max.bytes", NODE, SIZE, "67174400",      \
+  65536, 67174400, "",                                                         \
+  "Largest message that a transport takes from another node; a link that "     \
+  "brings a larger one is closed. At least 64k above the largest batch of the "\
+  "cluster.")                                                                  \
+X(QUEUED_MAX_BYTES, "queued.max.request.bytes", NODE, SIZE, "16777216",        \
+  4096, 68719476736, "",                                                       \
+  "Memory for messages of other nodes that wait to be handled. Beyond it a "   \
+  "transport takes nothing until some are.")                                   \
+X(MAX_CONNECTIONS, "max.connections", NODE, INT, "256", 1, 65536, "",          \
+  "Links of a transport that other nodes have made, at most.")                 \
 X(WAL_BYTES, "wal.bytes", NODE, SIZE, "0", 0, 68719476736, "",                 \
   "Size of the write-ahead log made with the store, at least 64k. 0 takes a "  \
   "32nd of the free space, between 4m and 64m, but at most an eighth of it. "  \

@@ -35,7 +35,7 @@ enum {
     X(KL_EIO, NONE, "input/output error")                                      \
     X(KL_ECORRUPT, NONE, "stored data is corrupt")                             \
     X(KL_EDISKFULL, RETRIABLE, "no space left for the store")                  \
-    X(KL_EBUSY, RETRIABLE, "folder is in use by another handle")               \
+    X(KL_EBUSY, RETRIABLE, "in use by another handle")                         \
     X(KL_ENOSTORE, NONE, "folder holds no store")                              \
     X(KL_EFORMAT, NONE, "unknown format version")                              \
     X(KL_EFOREIGN, NONE, "folder belongs to another cluster or node")          \

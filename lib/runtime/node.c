@@ -136,6 +136,7 @@ int kl_runtime_new(struct kl_runtime_node **out,
     n->clock = options->clock ? options->clock : &kl_os_clock_posix;
     n->lanes = options->lanes;
     n->own_lanes = options->lanes == NULL;
+    n->net = options->net;
     n->metadata.end_offset = -1;
     atomic_init(&n->refs, 1);
     node_init_lists(n);
@@ -156,6 +157,16 @@ int kl_runtime_set_vfs(struct kl_runtime_node *n, struct kl_os_vfs *vfs)
         return KL_ESTATE;
     n->vfs = vfs;
     n->own_vfs = vfs == NULL;
+    return 0;
+}
+
+int kl_runtime_set_net(struct kl_runtime_node *n, struct kl_net *net)
+{
+    if (kl_runtime_is_inside(n))
+        return KL_EREENTRY;
+    if (kl_runtime_state(n) != KL_NODE_NEW)
+        return KL_ESTATE;
+    n->net = net;
     return 0;
 }
 

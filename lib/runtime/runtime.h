@@ -179,6 +179,7 @@ struct kl_runtime_options
     struct kl_os_vfs *vfs;           /* NULL = the real file system */
     const struct kl_os_clock *clock; /* NULL = the real clock */
     struct kl_os_lanes *lanes;       /* NULL = threads; these wake nobody */
+    struct kl_net *net;              /* NULL = a node by itself */
 };
 
 /* These are kl_node_*, argument for argument; node.h says what they do. */
@@ -187,6 +188,9 @@ int kl_runtime_new(struct kl_runtime_node **out,
 /* Where the files are from open on, in place of what options said; borrowed.
  * KL_ESTATE once it is open, KL_EREENTRY. */
 int kl_runtime_set_vfs(struct kl_runtime_node *n, struct kl_os_vfs *vfs);
+/* What leads to other nodes, in place of what options said; borrowed until the
+ * node is stopped. KL_ESTATE once it is open, KL_EREENTRY. */
+int kl_runtime_set_net(struct kl_runtime_node *n, struct kl_net *net);
 int kl_runtime_open(struct kl_runtime_node *n, const char *dir, uint32_t flags);
 int kl_runtime_start(struct kl_runtime_node *n);
 int kl_runtime_poll(struct kl_runtime_node *n, int32_t timeout_ms);

@@ -185,6 +185,7 @@ struct kl_runtime_node
     /* Rooms. */
     struct kl_os_vfs *vfs;
     struct kl_os_lanes *lanes;
+    struct kl_net *net;     /* NULL = a node by itself */
     struct kl_store *store; /* set and cleared under mutex */
     struct kl_runtime_metadata metadata;
     struct kl_runtime_quorum quorum;
