@@ -77,6 +77,7 @@ SIGNATURES = {
     "kl_event_type": "i p",
     "kl_hub_free": "v p",
     "kl_hub_new": "i pp",
+    "kl_inspect_doctor": "i psW",
     "kl_inspect_dump": "i psW",
     "kl_inspect_dump_file": "i psW",
     "kl_inspect_dump_log": "i psswW",
