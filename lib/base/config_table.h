@@ -68,6 +68,12 @@ X(SCRUB_INTERVAL_MS, "scrub.interval.ms", NODE, MS, "604800000",               \
   1000, 31536000000, "",                                                       \
   "Time from the start of one such verification to the next. The first "       \
   "begins a minute after the node is opened.")                                 \
+X(STORE_BYTES_MAX, "store.bytes.max", NODE, SIZE, "0",                         \
+  0, 1125899906842624, "",                                                     \
+  "Bytes on disk at which records are refused as on a full disk: batches in "  \
+  "segments and on their way there, the write-ahead log, its checkpoints and " \
+  "the reserve. Not counted are 4k and the index for each segment, and what "  \
+  "the file system needs. 0 is without limit.")                                \
 X(STORE_PENDING_BYTES, "store.pending.bytes", NODE, SIZE, "8388608",           \
   65536, 68719476736, "",                                                      \
   "Memory for batches that are not yet in their segments. Beyond it appends "  \
@@ -92,6 +98,10 @@ X(FLUSH_MS, "flush.ms", TOPIC, MS, "-1", -1, 604800000, "",                    \
 X(FLUSH_BYTES, "flush.bytes", TOPIC, SIZE, "-1", -1, 1099511627776, "",        \
   "With flush=interval: amount of written records that forces them to the "    \
   "medium. -1 leaves it to the operating system.")                             \
+X(FULL, "full", TOPIC, ENUM, "refuse", 0, 1, "refuse|drop-oldest",             \
+  "While the disk is full or store.bytes.max is reached: refuse gives "        \
+  "KL_EDISKFULL for records. drop-oldest deletes the oldest segments of all "  \
+  "such topics, and records wait; where nothing is left they are refused.")    \
 X(INDEX_INTERVAL_BYTES, "index.interval.bytes", TOPIC, SIZE, "4096",           \
   1024, 1048576, "",                                                           \
   "Bytes of batches between two entries of a segment's index.")                \

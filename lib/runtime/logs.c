@@ -51,6 +51,8 @@ static void logs_store_config(const struct kl_base_config *c,
         kl_base_config_value(c, KL_BASE_CONFIG_RETENTION_BYTES);
     out->flush_ms = kl_base_config_value(c, KL_BASE_CONFIG_FLUSH_MS);
     out->flush_bytes = kl_base_config_value(c, KL_BASE_CONFIG_FLUSH_BYTES);
+    out->drop_oldest = kl_base_config_value(c, KL_BASE_CONFIG_FULL) ==
+                       KL_BASE_FULL_DROP_OLDEST;
     out->index_interval_bytes =
         (uint32_t)kl_base_config_value(c, KL_BASE_CONFIG_INDEX_INTERVAL_BYTES);
 }

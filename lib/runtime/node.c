@@ -228,6 +228,8 @@ static int node_store_config(struct kl_runtime_node *n, const char *dir,
         (uint64_t)kl_base_config_value(c, KL_BASE_CONFIG_WAL_BYTES);
     out->pending_bytes_max =
         (uint64_t)kl_base_config_value(c, KL_BASE_CONFIG_STORE_PENDING_BYTES);
+    out->bytes_max =
+        (uint64_t)kl_base_config_value(c, KL_BASE_CONFIG_STORE_BYTES_MAX);
     out->cache_bytes_max =
         (uint64_t)kl_base_config_value(c, KL_BASE_CONFIG_STORE_CACHE_BYTES);
     out->file_max =

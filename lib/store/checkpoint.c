@@ -415,6 +415,13 @@ static void checkpoint_run(struct kl_store *s)
 
 /* ---- when -------------------------------------------------------------- */
 
+/* When names have waited long enough for a slot; space cannot come too soon. */
+static int64_t checkpoint_tidy_ns(const struct kl_store *s)
+{
+    return s->checkpoint->ended_ns +
+           (kl_store_is_full(s) ? 0 : CHECKPOINT_TIDY_NS);
+}
+
 static int checkpoint_is_due(const struct kl_store *s)
 {
     const struct kl_store_checkpoint *c = s->checkpoint;
@@ -422,8 +429,7 @@ static int checkpoint_is_due(const struct kl_store *s)
 
     return c->requested || kl_store_space_is_clogged(s) ||
            kl_base_stat_get(&s->stats.wal_bytes) - c->wal_bytes >= ring / 8 ||
-           (kl_store_tidy_is_waiting(s) &&
-            s->now_ns - c->ended_ns >= CHECKPOINT_TIDY_NS);
+           (kl_store_tidy_is_waiting(s) && s->now_ns >= checkpoint_tidy_ns(s));
 }
 
 /* Whether it is not yet time to try again; a job that waits is submitted when
@@ -462,7 +468,7 @@ int64_t kl_store_checkpoint_deadline(const struct kl_store *s)
     if (kl_store_retry_is_waiting(&c->retry))
         return c->retry.at_ns;
     if (c->state == KL_STORE_CHECKPOINT_IDLE && kl_store_tidy_is_waiting(s))
-        return c->ended_ns + CHECKPOINT_TIDY_NS;
+        return checkpoint_tidy_ns(s);
     return INT64_MAX;
 }
 

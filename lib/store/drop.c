@@ -70,7 +70,7 @@ static struct drop_choice drop_choose(struct kl_store *s)
     return c;
 }
 
-/* Until enough is on its way; sets hopeless where nothing is. */
+/* Until enough is on its way. */
 static void drop_some(struct kl_store *s, uint64_t missing)
 {
     struct kl_store_drop *d = &s->drop;
@@ -87,9 +87,8 @@ static void drop_some(struct kl_store *s, uint64_t missing)
         if (!c.log->dropping)
             d->moving++;
         c.log->dropping = 1;
-        d->begun = 1;
     }
-    if (d->begun)
+    if (d->moving > 0)
         return;
     d->hopeless = 1;
     s->room_event = 1; /* those that wait are refused now */
@@ -100,18 +99,11 @@ void kl_store_drop_turn(struct kl_store *s)
     struct kl_store_drop *d = &s->drop;
     uint64_t missing;
 
-    if (!kl_store_is_full(s)) {
-        d->begun = 0;
+    if (!kl_store_is_full(s))
         d->hopeless = 0;
+    if (!kl_store_is_full(s) || d->logs == 0 || d->hopeless || s->stopping ||
+        s->failure.code || d->moving > 0 || s->tidy.names > 0 || s->tidy.busy)
         return;
-    }
-    if (d->logs == 0 || d->hopeless || s->stopping || s->failure.code ||
-        d->moving > 0 || s->tidy.names > 0 || s->tidy.busy)
-        return;
-    if (d->begun) {
-        d->begun = 0;
-        kl_store_space_look(s);
-    }
     missing = kl_store_space_missing(s);
     if (missing > 0)
         drop_some(s, missing);

@@ -266,6 +266,8 @@ static void space_job_done(struct kl_os_job *job)
     sp->look_ns = s->now_ns + SPACE_LOOK_NS;
     if (sp->code == 0 && sp->is_release) {
         space_released(s);
+        if (s->drop.logs > 0)
+            kl_store_space_look(s); /* how much is to be dropped */
     } else if (sp->code == 0) {
         space_set(s, sp->wanted, 0);
         s->room_event = 1;

@@ -254,7 +254,6 @@ struct kl_store_drop
 {
     uint32_t logs;    /* that may be asked */
     uint32_t moving;  /* whose start is on its way */
-    uint8_t begun;    /* something was dropped and has not been looked at */
     uint8_t hopeless; /* there is nothing left */
 };
 

@@ -156,6 +156,7 @@ static void tidy_job_done(struct kl_os_job *job)
     struct kl_store_tidy *t = KL_BASE_CONTAINER(job, struct kl_store_tidy, job);
 
     struct kl_base_list *l = t->taken.next, *next;
+    uint64_t bytes = t->bytes;
 
     t->busy = 0;
     kl_store_retry_init(&t->retry);
@@ -173,6 +174,8 @@ static void tidy_job_done(struct kl_os_job *job)
             kl_store_retry_later(t->store, &t->retry);
     }
     tidy_free(t->store, &t->taken);
+    if (t->bytes < bytes)
+        kl_store_space_look(t->store);
 }
 
 int64_t kl_store_tidy_deadline(const struct kl_store *s)

@@ -15,22 +15,29 @@ static kl_storage *storage;
 static struct help_node h;
 static kl_producer *producer;
 
-static void setup(void)
+static const char *const segments[] = {"segment.bytes", "64k", NULL};
+
+static void setup_with(uint64_t capacity, const char *limit)
 {
-    static const char *const node[] = {"wal.bytes", "256k", NULL};
-    static const char *const topic[] = {"segment.bytes", "64k", NULL};
+    const char *const node[] = {"wal.bytes", "256k", "store.bytes.max", limit,
+                                NULL};
     kl_config *config = help_config(node);
 
     memset(&h, 0, sizeof h);
-    ck_assert_int_eq(kl_storage_new_memory(&storage, NULL, CAPACITY), 0);
+    ck_assert_int_eq(kl_storage_new_memory(&storage, NULL, capacity), 0);
     ck_assert_int_eq(kl_node_new(&h.node, config), 0);
     kl_config_free(config);
     ck_assert_int_eq(kl_node_set_storage(h.node, storage), 0);
     ck_assert_int_eq(kl_node_open(h.node, "store", KL_OPEN_CREATE), 0);
     ck_assert_int_eq(kl_node_client(h.node, &h.client), 0);
-    help_topic(&h, "kept", 1, topic);
-    help_topic(&h, "deleted", 1, topic);
+    help_topic(&h, "kept", 1, segments);
+    help_topic(&h, "deleted", 1, segments);
     producer = help_producer(&h, NULL);
+}
+
+static void setup(void)
+{
+    setup_with(CAPACITY, "0");
 }
 
 static void teardown(void)
@@ -198,6 +205,74 @@ START_TEST(full_store_is_closed_and_opened)
 }
 END_TEST
 
+/* The same by configuration, on a disk without end. */
+START_TEST(limit_is_like_a_full_disk)
+{
+    int count;
+    kl_op *op;
+
+    teardown();
+    setup_with(0, "3m");
+    count = fill("deleted", 0);
+    ck_assert_int_gt(count, 100);
+    ck_assert_int_lt(count, 3 * (1 << 20) / VALUE);
+    expect("deleted", count);
+    ck_assert_int_eq(create("new"), KL_EDISKFULL);
+    ck_assert_int_eq(kl_admin_delete_topic(h.client, "deleted", 0, &op), 0);
+    ck_assert_int_eq(help_finish(op), 0);
+    wait_for_room();
+    ck_assert_int_eq(send_value("kept", 0), 0);
+    expect("kept", 1);
+}
+END_TEST
+
+static int64_t start_of(const char *topic)
+{
+    int64_t offset;
+    kl_op *op;
+
+    ck_assert_int_eq(
+        kl_admin_list_offset(h.client, topic, 0, KL_OFFSET_BEGIN, 0, 0, &op),
+        0);
+    ck_assert_int_eq(kl_op_wait(op, HELP_WAIT_MS), 0);
+    ck_assert_int_eq(kl_op_offset(op, &offset), 0);
+    kl_op_free(op);
+    return offset;
+}
+
+/* Records wait instead of being refused, and the oldest go. */
+START_TEST(topic_that_drops_its_oldest)
+{
+    static const char *const drop[] = {"segment.bytes", "64k", "full",
+                                       "drop-oldest", NULL};
+    kl_event *e;
+    const kl_record *r;
+    kl_consumer *c;
+    int64_t start;
+
+    if (_i) {
+        teardown();
+        setup_with(0, "3m");
+    }
+    help_topic(&h, "ring", 1, drop);
+    for (int i = 0; i < 2000; i++)
+        ck_assert_int_eq(send_value("ring", i), 0);
+    start = start_of("ring");
+    ck_assert_int_gt(start, 500);
+    ck_assert_int_lt(start, 2000);
+    c = help_consumer(&h, NULL);
+    ck_assert_int_eq(kl_consumer_assign(c, "ring", 0, KL_OFFSET_BEGIN, 0), 0);
+    while (start < 2000) {
+        e = help_poll_records(c);
+        while (kl_event_next(e, &r) == KL_OK)
+            if (kl_record_offset(r) >= start)
+                ck_assert_int_eq(kl_record_offset(r), start++);
+        kl_event_free(e);
+    }
+    kl_consumer_free(c);
+}
+END_TEST
+
 Suite *suite_api_full(void);
 
 Suite *suite_api_full(void)
@@ -211,6 +286,8 @@ Suite *suite_api_full(void)
     tcase_add_test(t, deleting_records_makes_room);
     tcase_add_test(t, flush_tells);
     tcase_add_test(t, full_store_is_closed_and_opened);
+    tcase_add_test(t, limit_is_like_a_full_disk);
+    tcase_add_loop_test(t, topic_that_drops_its_oldest, 0, 2);
     suite_add_tcase(suite, t);
     return suite;
 }
