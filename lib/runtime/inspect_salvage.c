@@ -217,6 +217,25 @@ static int salvage_saved(struct kl_runtime_inspect *in,
     return kl_runtime_inspect_finish(item, &text);
 }
 
+/* Which part of the metadata is lost does not matter: it is not a log to be
+ * read, but what all its records add up to. */
+static int salvage_put_names(struct kl_runtime_inspect *in)
+{
+    struct kl_runtime_item *item = kl_runtime_inspect_add(in, "lost");
+
+    kl_runtime_inspect_put_log(in, item, &salvage_metadata);
+    kl_runtime_item_put(item, "from", 0);
+    kl_runtime_item_put(item, "end", -1);
+    kl_runtime_item_text(item, "kind",
+                         kl_store_finding_name(KL_STORE_FINDING_GAP));
+    kl_runtime_item_text(item, "text",
+                         "lost: a part of the metadata log: topics that it "
+                         "does not know any more are called as their "
+                         "identifiers");
+    in->lost_ranges++;
+    return kl_runtime_item_end(item);
+}
+
 static int salvage_metadata_step(struct kl_runtime_inspect *in)
 {
     struct kl_store_salvage_log log = {.id = salvage_metadata};
@@ -234,14 +253,9 @@ static int salvage_metadata_step(struct kl_runtime_inspect *in)
                                    frames.size);
     log.bytes = frames.size;
     kl_base_buf_deinit(&frames);
-    if (r == 0)
-        r = salvage_saved(in, &log);
-    if (r || !in->topics_partial)
-        return r;
-    return kl_runtime_inspect_note(
-        in, "the metadata log is damaged and was written "
-            "anew; topics that it does not know any more "
-            "are called as their identifiers");
+    if (r == 0 && in->topics_partial)
+        r = salvage_put_names(in);
+    return r ? r : salvage_saved(in, &log);
 }
 
 /* ---- logs ---------------------------------------------------------------- */
@@ -329,7 +343,7 @@ static int salvage_next_log(struct kl_runtime_inspect *in)
     in->has_log = 1;
     if (salvage_is_metadata(&in->log_id))
         return 0; /* it is written anew in the end, for a quorum of one */
-    if (!salvage_is_metadata(&in->log_id) && salvage_is_deleted(in))
+    if (salvage_is_deleted(in))
         return salvage_skip(in);
     salvage_config(in, &flush, &segment_bytes);
     r = kl_store_salvage_begin(in->salvage, &in->log_id, flush, segment_bytes,
