@@ -22,11 +22,15 @@ typedef struct kl_node kl_node;
 
 /* Flags of kl_node_open. */
 enum {
-    KL_OPEN_CREATE = 1,     /* make the store where the folder is empty or
-                               absent */
-    KL_OPEN_ACCEPT_LOSS = 2 /* partitions that a damaged write-ahead log may
-                               have cost their last records take new ones
-                               again, at the offsets behind what is left */
+    KL_OPEN_CREATE = 1,      /* make the store where the folder is empty or
+                                absent */
+    KL_OPEN_ACCEPT_LOSS = 2, /* partitions that a damaged write-ahead log may
+                                have cost their last records take new ones
+                                again, at the offsets behind what is left */
+    KL_OPEN_JOIN = 4 /* a store that is made joins the cluster of the nodes that
+                        controller.quorum.bootstrap.servers names, as an
+                        observer of its quorum; one that is there already stays
+                        as it was made. Only with KL_OPEN_CREATE */
 };
 
 /* What kl_node_verdict says. */

@@ -88,7 +88,9 @@ int kl_node_open(kl_node *node, const char *dir, uint32_t flags)
     struct kl_base_error error;
 
     if (!node || !dir || !*dir ||
-        (flags & ~(uint32_t)(KL_OPEN_CREATE | KL_OPEN_ACCEPT_LOSS)))
+        (flags &
+         ~(uint32_t)(KL_OPEN_CREATE | KL_OPEN_ACCEPT_LOSS | KL_OPEN_JOIN)) ||
+        (flags & KL_OPEN_JOIN && !(flags & KL_OPEN_CREATE)))
         return KL_EINVAL;
     if ((node->storage && kl_api_storage_use(node->storage, &error)) ||
         (node->transport && kl_api_transport_use(node->transport, &error))) {

@@ -204,6 +204,7 @@ struct kl_raft_event
         {
             struct kl_raft_snapshot_id id;
             int64_t position; /* behind the piece */
+            int code;         /* 0 or why it was not */
         } snapshot_written;
         /* voters: the set that the snapshot holds. code: 0 or why it is not
          * what it should be. */

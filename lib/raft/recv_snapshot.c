@@ -229,6 +229,10 @@ void kl_raft_snapshot_written(struct kl_raft *r,
         event->snapshot_written.position <= d->position)
         return;
     d->is_writing = 0;
+    if (event->snapshot_written.code != 0) {
+        snapshot_give_up(r);
+        return;
+    }
     d->position = event->snapshot_written.position;
     if (d->position < d->size) {
         snapshot_request(r);

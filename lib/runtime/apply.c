@@ -64,13 +64,14 @@ static int apply_one(struct kl_runtime_node *n)
     r = apply_records(n, frame, &info);
     if (r)
         return r;
-    /* Until it is open the image is all that counts. */
-    if (!m->is_open)
+    /* Until then the image is all that counts. */
+    if (!m->is_caught_up)
         kl_controller_delta_clear(m->controller);
     else if ((r = kl_runtime_logs_apply_delta(n)) && r != KL_EFAILED)
         return r;
     m->records_done = 0;
     m->applied = info.last_offset + 1;
+    n->snapshots.applied_bytes += info.frame_size;
     m->at += info.frame_size;
     if (m->at == m->read.slices[m->slice].size) {
         m->slice++;
@@ -108,8 +109,16 @@ static int apply_read(struct kl_runtime_node *n)
 
 void kl_runtime_metadata_read_done(struct kl_runtime_node *n)
 {
+    struct kl_runtime_metadata *m = &n->metadata;
+
     n->read_count--;
-    n->metadata.is_reading = 0;
+    m->is_reading = 0;
+    if (!m->is_stale)
+        return;
+    /* Of an image that was replaced meanwhile. */
+    m->is_stale = 0;
+    apply_release(m);
+    m->read.code = 0;
 }
 
 /* 0 where something was applied. */

@@ -16,7 +16,7 @@ static int dump_put_identity(struct kl_runtime_inspect *in,
     kl_runtime_item_put(item, "node_id", id->node_id);
     kl_runtime_item_id(item, "cluster_id", &id->cluster_id);
     kl_runtime_item_id(item, "directory_id", &id->directory_id);
-    if (id->flags & KL_STORE_JOINS)
+    if (id->flags)
         kl_runtime_item_put(item, "joins", 1);
     return kl_runtime_item_end(item);
 }

@@ -57,10 +57,59 @@ static void logs_store_config(const struct kl_base_config *c,
         (uint32_t)kl_base_config_value(c, KL_BASE_CONFIG_INDEX_INTERVAL_BYTES);
 }
 
+/* ---- which ones ----------------------------------------------------------
+ */
+
+/* This node has a replica of the partition. */
+static int logs_is_hosted(const struct kl_runtime_node *n,
+                          const struct kl_controller_topic *topic,
+                          int32_t partition)
+{
+    const int32_t *replicas;
+    size_t count;
+
+    if (partition >= topic->partition_count)
+        return 0;
+    replicas = kl_controller_partition_list(
+        kl_controller_partition_at(topic, partition), KL_CONTROLLER_REPLICAS,
+        &count);
+    for (size_t i = 0; i < count; i++)
+        if (replicas[i] == n->id)
+            return 1;
+    return 0;
+}
+
+/* The image has the partition, here. */
+static int logs_is_wanted(const struct kl_runtime_node *n,
+                          const struct kl_store_id *id)
+{
+    const struct kl_controller_topic *topic =
+        kl_controller_topic_find_id(n->metadata.controller, &id->topic_id);
+
+    return topic && logs_is_hosted(n, topic, id->partition);
+}
+
 /* ---- one topic ------------------------------------------------------------
  */
 
-/* Finds or makes the log of a partition and leads it. */
+static int logs_delete(struct kl_runtime_node *n, struct kl_store_log *log)
+{
+    struct kl_store_id id = *kl_store_log_id(log);
+    char topic[KL_BASE_UUID_TEXT + 1];
+    int r;
+
+    kl_runtime_partition_detach(n, log, KL_ENOTOPIC);
+    r = kl_store_delete(log);
+    kl_base_uuid_format(&id.topic_id, topic);
+    kl_runtime_trace(n, KL_TRACE_DEBUG,
+                     "log.delete topic=%s partition=%d "
+                     "code=%s",
+                     topic, (int)id.partition, kl_base_error_lookup(r)->name);
+    return r;
+}
+
+/* Finds or makes the log of a partition and leads it; one that was moved to
+ * other nodes goes. */
 static int logs_ensure(struct kl_runtime_node *n,
                        const struct kl_controller_topic *topic,
                        int32_t partition, enum kl_store_flush flush,
@@ -73,6 +122,8 @@ static int logs_ensure(struct kl_runtime_node *n,
     struct kl_store_view view;
     int r;
 
+    if (!logs_is_hosted(n, topic, partition))
+        return log ? logs_delete(n, log) : 0;
     if (log)
         kl_store_log_configure(log, config);
     else if ((r = kl_store_create(n->store, &id, flush, config, &log)))
@@ -104,22 +155,6 @@ static int logs_ensure_topic(struct kl_runtime_node *n,
         r = logs_ensure(n, topic, i, flush, &store);
     /* Published last: who finds the topic finds its partitions. */
     return r ? r : kl_runtime_topic_publish(n, topic);
-}
-
-static int logs_delete(struct kl_runtime_node *n, struct kl_store_log *log)
-{
-    struct kl_store_id id = *kl_store_log_id(log);
-    char topic[KL_BASE_UUID_TEXT + 1];
-    int r;
-
-    kl_runtime_partition_detach(n, log, KL_ENOTOPIC);
-    r = kl_store_delete(log);
-    kl_base_uuid_format(&id.topic_id, topic);
-    kl_runtime_trace(n, KL_TRACE_DEBUG,
-                     "log.delete topic=%s partition=%d "
-                     "code=%s",
-                     topic, (int)id.partition, kl_base_error_lookup(r)->name);
-    return r;
 }
 
 static int logs_delete_topic(struct kl_runtime_node *n,
@@ -204,7 +239,7 @@ int kl_runtime_logs_agree(struct kl_runtime_node *n,
     }
     /* Left over from a topic that was deleted just before a crash. */
     while ((log = kl_store_next(n->store, log)) != NULL) {
-        if (log == n->metadata.log || kl_runtime_partition_of(log))
+        if (log == n->metadata.log || logs_is_wanted(n, kl_store_log_id(log)))
             continue;
         if (logs_delete(n, log))
             return kl_base_error_set(error, KL_EIO,

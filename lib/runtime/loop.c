@@ -60,6 +60,9 @@ int kl_runtime_turn(struct kl_runtime_node *n)
     moved |= kl_runtime_events_run(n);
     moved |= kl_runtime_metadata_step(n);
     moved |= kl_runtime_quorum_step(n);
+    moved |= kl_runtime_links_step(n);
+    moved |= kl_runtime_join_step(n);
+    moved |= kl_runtime_snapshot_step(n);
     moved |= kl_runtime_finish_run(n);
     moved |= kl_runtime_callbacks_run(n);
     if (atomic_load_explicit(&n->stop_wanted, memory_order_relaxed))

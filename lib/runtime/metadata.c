@@ -6,10 +6,6 @@
  */
 #include "runtime/state.h"
 
-#include "base/hash.h"
-
-/* Bytes of a segment of the metadata log. */
-#define METADATA_SEGMENT_BYTES (UINT64_C(4) << 20)
 /* After a failure that may pass, as of memory. */
 #define METADATA_RETRY_NS INT64_C(20000000)
 
@@ -38,11 +34,9 @@ static void metadata_finish(struct kl_runtime_node *n, int code)
         kl_runtime_command_finish(n, c, code, NULL);
 }
 
-/* Puts the records into one frame. */
-static int metadata_build(struct kl_runtime_node *n,
-                          const struct kl_controller_records *records,
-                          struct kl_base_chunk **out)
+int kl_runtime_metadata_build(struct kl_runtime_node *n)
 {
+    struct kl_runtime_metadata *m = &n->metadata;
     struct kl_batch_builder builder;
     struct kl_batch_input in = {0};
     uint32_t limit = kl_store_frame_max(n->store);
@@ -53,34 +47,25 @@ static int metadata_build(struct kl_runtime_node *n,
 
     kl_batch_builder_init(&builder, &n->alloc);
     in.timestamp = kl_runtime_wall_ms(n);
-    while (!r && kl_controller_records_next(records, &pos, &data, &size)) {
+    while (!r && kl_controller_records_next(&m->records, &pos, &data, &size)) {
         in.value = data;
         in.value_size = (uint32_t)size;
         r = kl_batch_builder_append(&builder, limit, 1024, &in);
     }
     if (!r)
-        r = kl_batch_builder_finish(&builder,
-                                    kl_store_log_seed(n->metadata.log), 0, out);
+        r = kl_batch_builder_finish(&builder, kl_store_log_seed(m->log), 0,
+                                    &m->frame);
     kl_batch_builder_deinit(&builder);
     /* The controller keeps below the limit that it was given. */
     KL_ASSERT(r == 0 || r == KL_ENOMEM);
     return r;
 }
 
-static void metadata_retry_fire(struct kl_runtime_node *n,
-                                struct kl_runtime_timer *t)
-{
-    /* The turn goes on to metadata_step. */
-    (void)n;
-    (void)t;
-}
-
 void kl_runtime_metadata_retry(struct kl_runtime_node *n)
 {
-    n->metadata.retry.fire = metadata_retry_fire;
     if (kl_base_list_is_empty(&n->metadata.retry.link))
-        kl_runtime_timer_set(n, &n->metadata.retry,
-                             n->now_ns + METADATA_RETRY_NS);
+        kl_runtime_turn_at(n, &n->metadata.retry,
+                           n->now_ns + METADATA_RETRY_NS);
 }
 
 void kl_runtime_metadata_complete(struct kl_runtime_node *n, uint64_t token,
@@ -95,7 +80,7 @@ void kl_runtime_metadata_complete(struct kl_runtime_node *n, uint64_t token,
         kl_runtime_metadata_retry(n);
         return;
     }
-    metadata_finish(n, code);
+    metadata_finish(n, code == KL_ENOTLEADER ? KL_ENOTCONTROLLER : code);
 }
 
 void kl_runtime_metadata_applied(struct kl_runtime_node *n, int code)
@@ -104,6 +89,47 @@ void kl_runtime_metadata_applied(struct kl_runtime_node *n, int code)
 
     if (m->end_offset >= 0 && m->applied >= m->end_offset)
         metadata_finish(n, code);
+}
+
+void kl_runtime_metadata_lead_lost(struct kl_runtime_node *n)
+{
+    struct kl_runtime_metadata *m = &n->metadata;
+
+    m->is_leading = 0;
+    if (m->frame && !m->is_proposed)
+        metadata_finish(n, KL_ENOTCONTROLLER);
+}
+
+void kl_runtime_metadata_replace(struct kl_runtime_node *n,
+                                 struct kl_controller *controller, int64_t end)
+{
+    struct kl_runtime_metadata *m = &n->metadata;
+
+    kl_controller_free(m->controller);
+    m->controller = controller;
+    m->applied = m->commit = end;
+    m->is_caught_up = 0;
+    m->records_done = 0;
+    m->slice = m->at = 0;
+    m->code = 0;
+    kl_base_error_clear(&m->error);
+    if (m->is_reading)
+        m->is_stale = 1;
+    else
+        kl_store_read_release(&m->read);
+    n->snapshots.applied_bytes = 0;
+}
+
+/* Only the leader of the quorum makes batches. While it does not know yet what
+ * there is, commands wait. */
+static void metadata_refuse(struct kl_runtime_node *n)
+{
+    struct kl_base_list *link;
+
+    while ((link = kl_base_list_pop(&n->metadata.commands)))
+        kl_runtime_command_finish(
+            n, KL_BASE_CONTAINER(link, struct kl_runtime_command, link),
+            KL_ENOTCONTROLLER, NULL);
 }
 
 /* The next command becomes a frame. */
@@ -121,7 +147,7 @@ static int metadata_begin(struct kl_runtime_node *n)
     r = n->store_failed ? KL_EFAILED
                         : kl_runtime_command_records(n, c, &m->records, &error);
     if (!r && m->records.count)
-        r = metadata_build(n, &m->records, &m->frame);
+        r = kl_runtime_metadata_build(n);
     if (r || !m->records.count) {
         kl_controller_records_clear(&m->records);
         kl_runtime_command_finish(n, c, r, &error);
@@ -136,9 +162,13 @@ int kl_runtime_metadata_step(struct kl_runtime_node *n)
     struct kl_runtime_metadata *m = &n->metadata;
     int moved = kl_runtime_apply_step(n);
 
+    moved |= kl_runtime_catch_up_step(n);
     while (!m->frame && m->end_offset < 0 &&
            (m->is_leading || n->store_failed) && metadata_begin(n))
         moved = 1;
+    if (!m->is_leading && !kl_runtime_quorum_is_alone(n) &&
+        !kl_runtime_quorum_is_leader(n))
+        metadata_refuse(n);
     return moved;
 }
 
@@ -152,183 +182,4 @@ void kl_runtime_metadata_abort(struct kl_runtime_node *n)
         kl_runtime_command_finish(
             n, KL_BASE_CONTAINER(link, struct kl_runtime_command, link),
             KL_ECLOSED, NULL);
-}
-
-/* ---- open ------------------------------------------------------------------
- */
-
-void kl_runtime_metadata_pump(struct kl_runtime_node *n)
-{
-    n->lanes->ops->wait(n->lanes);
-    n->now_ns = kl_runtime_now_ns(n);
-    kl_store_turn(n->store, n->now_ns, kl_runtime_wall_ms(n));
-}
-
-static int metadata_open_log(struct kl_runtime_node *n,
-                             struct kl_base_error *error)
-{
-    struct kl_store_log_config config = {
-        .segment_bytes = METADATA_SEGMENT_BYTES,
-        .segment_ms = -1,
-        .retention_ms = -1,
-        .retention_bytes = -1,
-        .flush_ms = -1,
-        .flush_bytes = -1,
-        .index_interval_bytes = 4096,
-    };
-    struct kl_store_id id = {kl_store_metadata_topic, 0};
-    int r;
-
-    n->metadata.log = kl_store_find(n->store, &id);
-    if (n->metadata.log) {
-        kl_store_log_configure(n->metadata.log, &config);
-        return 0;
-    }
-    if (kl_store_next(n->store, NULL))
-        return kl_base_error_set(error, KL_ECORRUPT,
-                                 "the folder holds logs, but no metadata log");
-    r = kl_store_create(n->store, &id, KL_STORE_FLUSH_COMMIT, &config,
-                        &n->metadata.log);
-    if (r)
-        return kl_base_error_set(error, r, "metadata log: cannot be made");
-    return 0;
-}
-
-uint64_t kl_runtime_seed(const struct kl_runtime_node *n)
-{
-    struct kl_base_uuid directory = kl_store_identity(n->store)->directory_id;
-
-    return kl_base_hash(directory.bytes, sizeof directory.bytes,
-                        (uint64_t)kl_runtime_now_ns(n) ^
-                            (uint64_t)kl_runtime_wall_ms(n) << 20);
-}
-
-static int metadata_open_controller(struct kl_runtime_node *n)
-{
-    struct kl_controller_options options = {0};
-    uint32_t frame_max = kl_store_frame_max(n->store);
-
-    options.broker_id = n->id;
-    options.seed = kl_runtime_seed(n);
-    options.batch_bytes_max = frame_max - KL_BATCH_OVERHEAD;
-    if (options.batch_bytes_max > KL_CONTROLLER_BATCH_BYTES)
-        options.batch_bytes_max = KL_CONTROLLER_BATCH_BYTES;
-    options.check = kl_runtime_topic_config_check;
-    return kl_controller_new(&n->metadata.controller, &n->alloc, &options);
-}
-
-/* One turn of what runs before the node is open. */
-static int metadata_turn(struct kl_runtime_node *n, struct kl_base_error *error)
-{
-    struct kl_runtime_metadata *m = &n->metadata;
-    int moved = kl_runtime_quorum_step(n);
-
-    moved |= kl_runtime_metadata_step(n);
-    if (kl_store_failure(n->store, error))
-        return kl_store_failure(n->store, NULL);
-    if (m->code) {
-        *error = m->error;
-        return m->code;
-    }
-    /* An open does not wait for memory. */
-    if (n->quorum.is_starved || !kl_base_list_is_empty(&m->retry.link))
-        return KL_ENOMEM;
-    if (moved)
-        return 0;
-    kl_runtime_metadata_pump(n);
-    if (kl_runtime_events_run(n) || !kl_store_is_still(n->store))
-        return 0;
-    /* Only time would help: the store waits for memory or space. */
-    return kl_base_stat_get(&kl_store_stats(n->store)->full) ? KL_EDISKFULL
-                                                             : KL_ENOMEM;
-}
-
-/* The only voter leads, and all that is committed is applied. */
-static int metadata_lead(struct kl_runtime_node *n, struct kl_base_error *error)
-{
-    const struct kl_runtime_metadata *m = &n->metadata;
-    struct kl_raft_view view;
-    int r = 0;
-
-    while (!r && !(m->is_leading && m->applied == m->commit)) {
-        r = metadata_turn(n, error);
-        kl_raft_view(n->quorum.raft, &view);
-        if (!r && !view.is_voter)
-            return kl_base_error_set(error, KL_EQUORUMSTATE,
-                                     "this node is not a voter of the quorum "
-                                     "that its metadata log names");
-        if (!r && view.fault)
-            r = kl_base_error_set(error, view.fault, "the quorum: %s",
-                                  kl_base_error_lookup(view.fault)->text);
-    }
-    return r;
-}
-
-/* The first records of a new folder, durable before it is called open. */
-static int metadata_bootstrap(struct kl_runtime_node *n,
-                              struct kl_base_error *error)
-{
-    struct kl_runtime_metadata *m = &n->metadata;
-    int r = kl_controller_bootstrap(m->controller, &m->records, error);
-
-    if (r || !m->records.count)
-        return r;
-    r = metadata_build(n, &m->records, &m->frame);
-    while (!r && !kl_runtime_metadata_is_idle(n))
-        r = metadata_turn(n, error);
-    if (r)
-        return r;
-    /* What the batch could not be written for is gone by now. */
-    if (!kl_controller_feature_level(m->controller))
-        return kl_base_error_set(error, KL_EDISKFULL,
-                                 "metadata log: the first records were "
-                                 "refused");
-    return 0;
-}
-
-int kl_runtime_metadata_open(struct kl_runtime_node *n,
-                             struct kl_base_error *error)
-{
-    int r = metadata_open_log(n, error);
-
-    n->metadata.token = 0;
-    n->metadata.is_leading = n->metadata.is_open = n->metadata.code = 0;
-    kl_controller_records_init(&n->metadata.records, &n->alloc);
-    if (!r)
-        r = metadata_open_controller(n);
-    if (!r)
-        r = kl_runtime_quorum_open(n, error);
-    if (!r)
-        r = metadata_lead(n, error);
-    if (!r)
-        r = metadata_bootstrap(n, error);
-    if (!r)
-        r = kl_runtime_logs_agree(n, error);
-    n->metadata.is_open = r == 0;
-    return r;
-}
-
-void kl_runtime_metadata_close(struct kl_runtime_node *n)
-{
-    struct kl_runtime_metadata *m = &n->metadata;
-    struct kl_store_log *log = NULL;
-
-    kl_base_chunk_unref(m->frame);
-    m->frame = NULL;
-    m->end_offset = -1;
-    kl_runtime_timer_cancel(n, &m->retry);
-    kl_runtime_quorum_close(n);
-    kl_store_read_release(&m->read);
-    m->applied = m->commit = 0;
-    m->slice = m->at = 0;
-    m->records_done = 0;
-    kl_base_error_clear(&m->error);
-    if (m->controller) {
-        kl_controller_records_deinit(&m->records);
-        kl_controller_free(m->controller);
-    }
-    m->controller = NULL;
-    m->log = NULL;
-    while (n->store && (log = kl_store_next(n->store, log)) != NULL)
-        kl_runtime_partition_detach(n, log, KL_ECLOSED);
 }

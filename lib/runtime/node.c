@@ -80,7 +80,11 @@ static void node_init_lists(struct kl_runtime_node *n)
     kl_base_list_init(&n->fetch_done);
     kl_base_list_init(&n->lookup_done);
     kl_base_list_init(&n->metadata.commands);
+    kl_base_list_init(&n->links.all);
+    kl_base_list_init(&n->links.local);
+    kl_runtime_quorum_init(n);
     kl_runtime_timer_init(&n->metadata.retry);
+    kl_runtime_timer_init(&n->join.timer);
     kl_base_map_init(&n->topics, &n->alloc);
 }
 
@@ -212,7 +216,7 @@ static void node_lane_wake(void *user)
 }
 
 static int node_store_config(struct kl_runtime_node *n, const char *dir,
-                             struct kl_store_config *out,
+                             uint32_t flags, struct kl_store_config *out,
                              struct kl_base_error *error)
 {
     const struct kl_base_config *c = &n->config;
@@ -250,6 +254,9 @@ static int node_store_config(struct kl_runtime_node *n, const char *dir,
     out->seed = kl_base_rng_next(&rng);
     out->format.cluster_id = kl_base_uuid_random(&rng);
     out->format.directory_id = kl_base_uuid_random(&rng);
+    out->format.flags = flags & KL_OPEN_JOIN ? KL_STORE_JOINS : 0;
+    if (out->format.flags)
+        memset(&out->format.cluster_id, 0, sizeof out->format.cluster_id);
     out->format.node_id =
         (int32_t)kl_base_config_value(c, KL_BASE_CONFIG_NODE_ID);
     return 0;
@@ -260,7 +267,7 @@ static int node_open_store(struct kl_runtime_node *n, const char *dir,
 {
     struct kl_store_config config;
     struct kl_store *store = NULL;
-    int r = node_store_config(n, dir, &config, error);
+    int r = node_store_config(n, dir, flags, &config, error);
 
     if (r)
         return r;
@@ -317,6 +324,16 @@ static int node_check_id(struct kl_runtime_node *n, struct kl_base_error *error)
     return 0;
 }
 
+static int node_open_links(struct kl_runtime_node *n,
+                           struct kl_base_error *error)
+{
+    int r = kl_runtime_links_open(n);
+
+    return r == KL_EBUSY
+               ? kl_base_error_set(error, r, "the transport is another node's")
+               : r;
+}
+
 static void node_trace_open(struct kl_runtime_node *n, const char *dir,
                             int64_t begun_ns)
 {
@@ -352,6 +369,7 @@ static void node_open_undo(struct kl_runtime_node *n, int code,
                                 kl_base_error_lookup(code)->text);
     node_await_reads(n);
     kl_runtime_metadata_close(n);
+    kl_runtime_links_close(n);
     kl_runtime_topics_clear(n);
     node_close_store(n);
     kl_runtime_set_error(n, error);
@@ -376,6 +394,8 @@ int kl_runtime_open(struct kl_runtime_node *n, const char *dir, uint32_t flags)
     r = node_open_store(n, dir, flags, &error);
     if (!r)
         r = node_check_id(n, &error);
+    if (!r)
+        r = node_open_links(n, &error);
     if (!r)
         r = kl_runtime_metadata_open(n, &error);
     if (r) {
@@ -416,6 +436,7 @@ void kl_runtime_teardown(struct kl_runtime_node *n)
         continue;
     kl_runtime_timers_clear(n);
     kl_runtime_metadata_close(n);
+    kl_runtime_links_close(n);
     kl_runtime_topics_clear(n);
     node_close_store(n);
     kl_runtime_trace(n, KL_TRACE_INFO, "node.closed code=%s",

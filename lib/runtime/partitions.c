@@ -135,7 +135,7 @@ static void partition_event(struct kl_runtime_node *n,
     case KL_STORE_EVENT_READ:
         if (e->read == &n->metadata.read)
             kl_runtime_metadata_read_done(n);
-        else
+        else if (!kl_runtime_quorum_read_done(n, e))
             kl_runtime_fetch_event(n, e->read);
         break;
     case KL_STORE_EVENT_LOOKUP:
@@ -155,10 +155,16 @@ static void partition_event(struct kl_runtime_node *n,
     case KL_STORE_EVENT_DAMAGED:
         break;                  /* readers find it; the store counts it */
     case KL_STORE_EVENT_QUORUM: /* the quorum looks by itself */
+        break;
     case KL_STORE_EVENT_SNAPSHOT:
+        (void)kl_runtime_snapshot_event(n, e);
+        break;
     case KL_STORE_EVENT_SNAPSHOT_READ:
+        (void)kl_runtime_quorum_read_done(n, e);
+        break;
     case KL_STORE_EVENT_IDENTITY:
-        break; /* nobody has asked for one */
+        kl_runtime_join_done(n, e->code);
+        break;
     }
 }
 

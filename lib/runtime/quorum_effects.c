@@ -88,9 +88,60 @@ static int quorum_append(struct kl_runtime_node *n,
     case KL_RAFT_CONTROL:
         return quorum_append_control(n, e);
     case KL_RAFT_FETCHED:
-        break; /* nobody is fetched from yet */
+        return kl_runtime_fetched_append(n, e);
     }
     KL_UNREACHABLE();
+}
+
+/* ---- messages ----------------------------------------------------------- */
+
+/* One that has to wait for a quorum state is encoded now: what it points at
+ * does not live that long. */
+static void quorum_hold(struct kl_runtime_node *n,
+                        const struct kl_raft_effect *e)
+{
+    struct kl_base_buf *b = &n->links.bytes;
+    struct kl_runtime_parcel *p = NULL;
+
+    kl_base_buf_clear(b);
+    if (kl_wire_message_encode(&e->send.message, b, NULL) == 0)
+        p = kl_runtime_parcel_new(n, b->data, b->size);
+    if (!p) {
+        kl_base_stat_add(&n->stats.messages_lost, 1);
+        return;
+    }
+    p->after = e->send.after;
+    p->node_id = e->send.message.envelope.destination_id;
+    p->session_id = e->send.session_id;
+    kl_base_list_push(&n->quorum.held, &p->link);
+}
+
+static void quorum_send(struct kl_runtime_node *n,
+                        const struct kl_raft_effect *e)
+{
+    if (e->send.after > n->quorum.persisted_id)
+        quorum_hold(n, e);
+    else
+        kl_runtime_links_send(n, &e->send.message, &e->send.session_id);
+}
+
+void kl_runtime_quorum_release(struct kl_runtime_node *n)
+{
+    struct kl_base_list *head = &n->quorum.held;
+    struct kl_base_list *item = head->next;
+
+    while (item != head) {
+        struct kl_runtime_parcel *p =
+            KL_BASE_CONTAINER(item, struct kl_runtime_parcel, link);
+
+        item = item->next;
+        if (p->after > n->quorum.persisted_id)
+            continue;
+        kl_base_list_remove(&p->link);
+        kl_runtime_links_send_bytes(n, p->node_id, &p->session_id, p->data,
+                                    p->size);
+        kl_runtime_parcel_free(n, p);
+    }
 }
 
 /* ---- the rest ---------------------------------------------------------- */
@@ -119,10 +170,21 @@ static void quorum_role(struct kl_runtime_node *n,
                                         "follower",   "resigned"};
 
     if (e->role.role != KL_RAFT_LEADER)
-        n->metadata.is_leading = 0;
+        kl_runtime_metadata_lead_lost(n);
     kl_runtime_trace(
         n, KL_TRACE_DEBUG, "quorum.role role=%s epoch=%d leader=%d",
         names[e->role.role], (int)e->role.epoch, (int)e->role.leader_id);
+}
+
+/* Snapshots that end before the log begins are of no use. */
+static int quorum_prune(struct kl_runtime_node *n,
+                        const struct kl_raft_effect *e)
+{
+    int r = kl_store_set_start(n->metadata.log, e->prune_log.offset);
+
+    if (!r)
+        kl_store_snapshot_delete_before(n->store, e->prune_log.offset);
+    return r;
 }
 
 static int quorum_carry_out(struct kl_runtime_node *n,
@@ -152,15 +214,20 @@ static int quorum_carry_out(struct kl_runtime_node *n,
                          kl_base_error_lookup(e->fault.code)->name);
         return 0;
     case KL_RAFT_PRUNE_LOG:
-        return kl_store_set_start(n->metadata.log, e->prune_log.offset);
+        return quorum_prune(n, e);
     case KL_RAFT_SEND:
-        return 0; /* there is no network: to raft, a message that was lost */
-    case KL_RAFT_RESET:
+        quorum_send(n, e);
+        return 0;
     case KL_RAFT_READ:
+        return kl_runtime_quorum_read(n, e);
     case KL_RAFT_SNAPSHOT_READ:
+        return kl_runtime_quorum_read_snapshot(n, e);
     case KL_RAFT_SNAPSHOT_WRITE:
+        return kl_runtime_snapshot_write(n, e);
     case KL_RAFT_SNAPSHOT_INSTALL:
-        break; /* come of messages only */
+        return kl_runtime_snapshot_install(n, e);
+    case KL_RAFT_RESET:
+        return kl_runtime_snapshot_reset(n, e);
     }
     KL_UNREACHABLE();
 }

@@ -64,9 +64,64 @@ struct kl_runtime_stats
     kl_base_stat fetch_bytes;
     kl_base_stat fetch_parked;
     kl_base_stat metadata_batches;
-    kl_base_stat topics;             /* gauge */
-    kl_base_stat partitions;         /* gauge */
-    struct kl_base_histogram ack_us; /* produce until acknowledged */
+    kl_base_stat snapshots; /* of the metadata, taken here */
+    kl_base_stat messages_sent;
+    kl_base_stat messages_received;
+    kl_base_stat messages_lost; /* no link, no room or no memory */
+    kl_base_stat messages_malformed;
+    kl_base_stat messages_unknown;     /* of a kind or version of others */
+    kl_base_stat messages_foreign;     /* of another cluster */
+    kl_base_stat messages_misdirected; /* for or from another node */
+    kl_base_stat topics;               /* gauge */
+    kl_base_stat partitions;           /* gauge */
+    struct kl_base_histogram ack_us;   /* produce until acknowledged */
+};
+
+/* ---- links ---------------------------------------------------------------
+ */
+
+enum {
+    KL_RUNTIME_ENDPOINT = 256,     /* longest text with its terminator */
+    KL_RUNTIME_BOOTSTRAP_MAX = 16, /* nodes in the configuration */
+    KL_RUNTIME_LOST_MAX = 16
+};
+
+/* An encoded message that waits. */
+struct kl_runtime_parcel
+{
+    struct kl_base_list link;
+    uint64_t after; /* the quorum state that must be durable first */
+    int32_t node_id;
+    struct kl_base_uuid session_id;
+    size_t size;
+    uint8_t data[];
+};
+
+/* One connection, or the memory of one that was dialled and has ended. */
+struct kl_runtime_link
+{
+    struct kl_base_list link;
+    uint64_t id;     /* the net's; 0 = it has ended */
+    int32_t node_id; /* who is there; -1 = a client, or it has not said */
+    struct kl_base_uuid directory_id;
+    struct kl_base_uuid session_id; /* zero until it has said */
+    int is_outgoing;
+    int is_up;
+    int is_blocked;              /* until the net says writable */
+    int64_t retry_ns;            /* ended: when it may be dialled again */
+    struct kl_base_list waiting; /* parcels */
+    size_t waiting_bytes;
+};
+
+struct kl_runtime_links
+{
+    struct kl_base_list all;
+    size_t count;
+    struct kl_base_uuid session_id; /* of this start */
+    struct kl_base_list local;      /* parcels from this node to itself */
+    struct kl_base_buf bytes;       /* of the message that is sent */
+    struct kl_base_buf lists;       /* behind the one that has come */
+    struct kl_wire_message message;
 };
 
 struct kl_runtime_command;
@@ -85,7 +140,7 @@ struct kl_runtime_metadata
     int64_t end_offset;           /* taken: its end; -1 = none */
     struct kl_base_list commands; /* waiting */
     int is_leading;               /* commands may become batches */
-    int is_open;                  /* logs follow the image */
+    int is_caught_up;             /* logs follow the image */
 
     int64_t commit;  /* may be applied up to here */
     int64_t applied; /* is */
@@ -93,10 +148,81 @@ struct kl_runtime_metadata
     struct kl_base_error error;
     struct kl_store_read read; /* of what is to be applied */
     int is_reading;
+    int is_stale;   /* what comes of it is of no use any more */
     uint32_t slice; /* where the next frame is */
     uint32_t at;
     size_t records_done;           /* of that frame */
     struct kl_runtime_timer retry; /* after KL_ENOMEM and the like */
+};
+
+/* Batches of the last fetch response, for the store to append. */
+struct kl_runtime_fetched
+{
+    struct kl_base_chunk **chunks; /* NULL once appended */
+    size_t chunk_capacity;
+    struct kl_raft_batch *batches;
+    size_t batch_capacity;
+    uint32_t count;
+    struct kl_wire_control *controls; /* of those that are control batches */
+    size_t control_capacity;
+    struct kl_base_buf *lists; /* behind them */
+    size_t list_capacity;
+    uint32_t control_count;
+};
+
+/* A peer's session that has ended, to be told. */
+struct kl_runtime_lost
+{
+    struct kl_wire_voter_key peer;
+    struct kl_base_uuid session_id;
+};
+
+/* A snapshot of the metadata on its way to the disk. */
+struct kl_runtime_snapshot
+{
+    struct kl_raft_snapshot_id id;
+    struct kl_base_buf bytes;
+    struct kl_store_snapshot_writer *writer; /* NULL = nothing under way */
+    int is_committing;
+    int is_done; /* and not told yet */
+    int code;
+};
+
+/* What a snapshot says; the voters point into the buffers. */
+struct kl_runtime_image
+{
+    struct kl_controller *controller;
+    struct kl_raft_voters voters;
+    struct kl_base_buf bytes;
+    struct kl_base_buf lists;
+};
+
+struct kl_runtime_snapshots
+{
+    struct kl_runtime_snapshot taken;   /* of this node's image */
+    struct kl_runtime_snapshot fetched; /* the leader's */
+    struct kl_runtime_image image;      /* that the last fetched one holds */
+    struct kl_base_buf piece;           /* of the leader's, the last */
+    struct
+    {
+        struct kl_raft_snapshot_id id;
+        int64_t position;
+        int code;
+    } written; /* piece, and not told yet */
+    int is_written;
+    int is_pruned;                 /* before the one taken is told */
+    uint64_t applied_bytes;        /* of the log, behind the last one */
+    int64_t retry_ns;              /* not before that */
+    struct kl_raft_snapshot_id id; /* found at open */
+};
+
+/* The search for the cluster. */
+struct kl_runtime_join
+{
+    int64_t asked_id; /* correlation id of the last question */
+    int64_t retry_ns;
+    int is_due; /* it is found: the quorum begins */
+    struct kl_runtime_timer timer;
 };
 
 /* raft, and what it waits for. */
@@ -104,7 +230,15 @@ struct kl_runtime_quorum
 {
     struct kl_raft *raft;
     struct kl_raft_effects effects;
-    size_t done; /* of the effects */
+    size_t done;                  /* of the effects */
+    struct kl_base_list held;     /* parcels that a quorum state must precede */
+    struct kl_base_list reading;  /* quorum_read.c: under way */
+    struct kl_base_list was_read; /* and not told yet */
+    struct kl_base_buf read_bytes;
+    struct kl_runtime_fetched fetched;
+    struct kl_runtime_lost lost[KL_RUNTIME_LOST_MAX];
+    uint32_t lost_count;
+    int is_resign_due; /* before a stop */
     struct kl_raft_event event;
     int is_given; /* there was no memory for the event: it is told again */
     int is_failed;
@@ -158,7 +292,8 @@ struct kl_runtime_node
     enum kl_runtime_thread_state thread_state; /* under mutex */
     int taken_over; /* stop runs in a thread that was not the owner */
     int stop_code;
-    int refusing; /* nothing is begun any more */
+    int is_leaving; /* a stop: the quorum gets another leader */
+    int refusing;   /* nothing is begun any more */
     int store_failed;
     int32_t id;
 
@@ -187,8 +322,11 @@ struct kl_runtime_node
     struct kl_os_lanes *lanes;
     struct kl_net *net;     /* NULL = a node by itself */
     struct kl_store *store; /* set and cleared under mutex */
+    struct kl_runtime_links links;
     struct kl_runtime_metadata metadata;
     struct kl_runtime_quorum quorum;
+    struct kl_runtime_snapshots snapshots;
+    struct kl_runtime_join join;
     struct kl_base_list stalled; /* partitions that wait for room */
     size_t produce_count;        /* not finished */
     size_t read_count;           /* fetches and look-ups in the store */
@@ -286,6 +424,9 @@ static inline void kl_runtime_queue_push(struct kl_runtime_queue *q,
 int kl_runtime_timers_fire(struct kl_runtime_node *n, int64_t now_ns);
 int64_t kl_runtime_timers_deadline(const struct kl_runtime_node *n);
 void kl_runtime_timers_clear(struct kl_runtime_node *n);
+/* There is a turn at that time, and none where it is INT64_MAX. */
+void kl_runtime_turn_at(struct kl_runtime_node *n, struct kl_runtime_timer *t,
+                        int64_t at);
 
 /* ---- partitions.c, produce.c, fetch.c ---------------------------------------
  */
@@ -333,10 +474,10 @@ void kl_runtime_lookup_event(struct kl_runtime_node *n,
 /* Calls done for what is finished. 1 where there was something. */
 int kl_runtime_finish_run(struct kl_runtime_node *n);
 
-/* ---- metadata.c, replay.c, logs.c, topics.c ------------------------------ */
+/* ---- metadata_open.c, replay.c ------------------------------------------- */
 
-/* Makes or replays the metadata log and makes the logs agree with it; blocks.
- */
+/* Makes the metadata log or takes up the one that is there. The only voter of a
+ * quorum leads it and has applied all of it when this returns; blocks. */
 int kl_runtime_metadata_open(struct kl_runtime_node *n,
                              struct kl_base_error *error);
 void kl_runtime_metadata_close(struct kl_runtime_node *n);
@@ -349,10 +490,21 @@ int kl_runtime_metadata_scan(struct kl_runtime_node *n,
                              struct kl_base_error *error);
 /* Waits for something from the store while the node is not open yet. */
 void kl_runtime_metadata_pump(struct kl_runtime_node *n);
+/* The same until it is there that a snapshot was read. */
+void kl_runtime_metadata_await(struct kl_runtime_node *n,
+                               const struct kl_store_snapshot_read *read);
+/* An image that is empty. */
+int kl_runtime_controller_new(struct kl_runtime_node *n,
+                              struct kl_controller **out);
 /* A number that no other start of this folder has had. */
 uint64_t kl_runtime_seed(const struct kl_runtime_node *n);
+
+/* ---- metadata.c, apply.c, catch_up.c, logs.c, topics.c ------------------- */
+
 /* Begins and applies batches. 1 where something moved. */
 int kl_runtime_metadata_step(struct kl_runtime_node *n);
+/* Puts the records of the batch under way into one frame: KL_ENOMEM. */
+int kl_runtime_metadata_build(struct kl_runtime_node *n);
 int kl_runtime_metadata_is_idle(const struct kl_runtime_node *n);
 /* Its read is finished. */
 void kl_runtime_metadata_read_done(struct kl_runtime_node *n);
@@ -360,6 +512,15 @@ void kl_runtime_metadata_read_done(struct kl_runtime_node *n);
 void kl_runtime_metadata_applied(struct kl_runtime_node *n, int code);
 /* Tries again, a little later. */
 void kl_runtime_metadata_retry(struct kl_runtime_node *n);
+/* Commands become batches no more; what has not been proposed ends. */
+void kl_runtime_metadata_lead_lost(struct kl_runtime_node *n);
+/* Another image, of everything below end; it belongs to the node from now on.
+ */
+void kl_runtime_metadata_replace(struct kl_runtime_node *n,
+                                 struct kl_controller *controller, int64_t end);
+/* The logs agree with the image as soon as it holds all that was committed
+ * before the current leader. 1 where they do for the first time. */
+int kl_runtime_catch_up_step(struct kl_runtime_node *n);
 /* Applies what is committed. 1 where something was. */
 int kl_runtime_apply_step(struct kl_runtime_node *n);
 /* The proposal with this token is committed, or why it is not. */
@@ -368,11 +529,13 @@ void kl_runtime_metadata_complete(struct kl_runtime_node *n, uint64_t token,
 /* Finishes the command under way and those that wait: the node closes. */
 void kl_runtime_metadata_abort(struct kl_runtime_node *n);
 
-/* ---- quorum.c, quorum_effects.c ------------------------------------------ */
+/* ---- quorum_open.c, quorum.c, quorum_effects.c ----------------------------
+ */
 
 /* Makes raft from what the store has; blocks. */
 int kl_runtime_quorum_open(struct kl_runtime_node *n,
                            struct kl_base_error *error);
+void kl_runtime_quorum_init(struct kl_runtime_node *n);
 void kl_runtime_quorum_close(struct kl_runtime_node *n);
 /* Tells raft what there is to tell, and does what it wants. 1 where something
  * moved. */
@@ -380,6 +543,150 @@ int kl_runtime_quorum_step(struct kl_runtime_node *n);
 int kl_runtime_quorum_is_idle(const struct kl_runtime_node *n);
 /* Goes on with the effects: 0, or KL_ENOMEM where some are left. */
 int kl_runtime_quorum_carry_out(struct kl_runtime_node *n);
+/* Raft may hear of a message: all that it wanted is done. */
+int kl_runtime_quorum_is_ready(const struct kl_runtime_node *n);
+/* The only voter is this node. */
+int kl_runtime_quorum_is_alone(const struct kl_runtime_node *n);
+/* This node has won the election of its epoch. */
+int kl_runtime_quorum_is_leader(const struct kl_runtime_node *n);
+/* Sends what has waited for a quorum state that is durable now. */
+void kl_runtime_quorum_release(struct kl_runtime_node *n);
+/* Others may lead, where there are some. */
+void kl_runtime_quorum_resign(struct kl_runtime_node *n);
+/* The session at the other end of a link is over. */
+void kl_runtime_quorum_lost(struct kl_runtime_node *n,
+                            const struct kl_runtime_link *l);
+
+/* ---- quorum_message.c, quorum_read.c ------------------------------------- */
+
+/* Tells raft a message of this cluster for this node. */
+void kl_runtime_quorum_message(struct kl_runtime_node *n,
+                               const struct kl_wire_message *message);
+/* Batches of the last fetch response: to the store; given up. 0, KL_ENOMEM,
+ * KL_EAGAIN where it is to be called again. */
+int kl_runtime_fetched_append(struct kl_runtime_node *n,
+                              const struct kl_raft_effect *e);
+void kl_runtime_fetched_clear(struct kl_runtime_node *n);
+void kl_runtime_fetched_deinit(struct kl_runtime_node *n);
+
+/* Reads for followers: begun, finished by the store (1 where it was one of
+ * them), told to raft (1 where there was one). */
+int kl_runtime_quorum_read(struct kl_runtime_node *n,
+                           const struct kl_raft_effect *e);
+int kl_runtime_quorum_read_snapshot(struct kl_runtime_node *n,
+                                    const struct kl_raft_effect *e);
+int kl_runtime_quorum_read_done(struct kl_runtime_node *n,
+                                const struct kl_store_event *e);
+int kl_runtime_quorum_read_tell(struct kl_runtime_node *n,
+                                struct kl_raft_event *event);
+void kl_runtime_quorum_read_close(struct kl_runtime_node *n);
+
+/* ---- join.c -------------------------------------------------------------- */
+
+/* The folder was made for a node that joins a cluster; and it does not know
+ * which yet. */
+int kl_runtime_joins(const struct kl_runtime_node *n);
+int kl_runtime_join_is_asking(const struct kl_runtime_node *n);
+/* KL_ECONFIG where there is nobody to ask. */
+int kl_runtime_join_open(struct kl_runtime_node *n,
+                         struct kl_base_error *error);
+/* Asks, or begins the quorum. 1 where it does. */
+int kl_runtime_join_step(struct kl_runtime_node *n);
+/* The cluster is written into the folder, or why it is not. */
+void kl_runtime_join_done(struct kl_runtime_node *n, int code);
+/* DescribeCluster. */
+void kl_runtime_join_message(struct kl_runtime_node *n,
+                             const struct kl_wire_message *m);
+
+/* ---- image.c, snapshot.c, snapshot_fetch.c ------------------------------- */
+
+/* The image of the controller as the bytes of a snapshot, and back: 0,
+ * KL_ENOMEM or KL_ECORRUPT with a text. deinit in any case. */
+int kl_runtime_image_encode(struct kl_runtime_node *n,
+                            const struct kl_raft_voters *voters,
+                            struct kl_base_buf *out);
+int kl_runtime_image_decode(struct kl_runtime_node *n, const void *data,
+                            size_t size, struct kl_runtime_image *out,
+                            struct kl_base_error *error);
+void kl_runtime_image_deinit(struct kl_runtime_image *image);
+
+/* Loads the newest snapshot into the image; blocks. */
+int kl_runtime_snapshot_open(struct kl_runtime_node *n,
+                             struct kl_base_error *error);
+void kl_runtime_snapshot_close(struct kl_runtime_node *n);
+/* Begins a snapshot where one is due. 1 where it does. */
+int kl_runtime_snapshot_step(struct kl_runtime_node *n);
+/* Something was written. 1 where it was one of these. */
+int kl_runtime_snapshot_event(struct kl_runtime_node *n,
+                              const struct kl_store_event *e);
+/* What raft has to hear. 1 where there is something. */
+int kl_runtime_snapshot_tell(struct kl_runtime_node *n,
+                             struct kl_raft_event *event);
+int kl_runtime_snapshot_tell_fetched(struct kl_runtime_node *n,
+                                     struct kl_raft_event *event);
+/* Begins to write bytes as the snapshot of this name: 0, KL_EEXIST where it is
+ * there, KL_ENOMEM and the like. */
+int kl_runtime_snapshot_put(struct kl_runtime_node *n,
+                            struct kl_runtime_snapshot *s,
+                            struct kl_raft_snapshot_id id);
+/* It is written, or why it is not. */
+void kl_runtime_snapshot_end(struct kl_runtime_snapshot *s, int code);
+/* A piece of the leader's, kept for the effect that it has: KL_ENOMEM. */
+int kl_runtime_snapshot_piece(struct kl_runtime_node *n,
+                              struct kl_wire_bytes *bytes);
+/* What raft wants done with it. */
+int kl_runtime_snapshot_write(struct kl_runtime_node *n,
+                              const struct kl_raft_effect *e);
+int kl_runtime_snapshot_install(struct kl_runtime_node *n,
+                                const struct kl_raft_effect *e);
+int kl_runtime_snapshot_reset(struct kl_runtime_node *n,
+                              const struct kl_raft_effect *e);
+
+/* ---- links.c, dispatch.c, endpoint.c ------------------------------------- */
+
+/* KL_EBUSY where the net belongs to another node. */
+int kl_runtime_links_open(struct kl_runtime_node *n);
+void kl_runtime_links_close(struct kl_runtime_node *n);
+/* Takes what has come. 1 where there was something. */
+int kl_runtime_links_step(struct kl_runtime_node *n);
+/* Sends to the node that the envelope names, which may be this one: over the
+ * link of a session where that is not zero, as an answer, else over any; a node
+ * without one is dialled. What cannot be sent is lost. */
+void kl_runtime_links_send(struct kl_runtime_node *n,
+                           const struct kl_wire_message *message,
+                           const struct kl_base_uuid *session_id);
+void kl_runtime_links_send_bytes(struct kl_runtime_node *n, int32_t node_id,
+                                 const struct kl_base_uuid *session_id,
+                                 const void *data, size_t size);
+/* Gives a link up; it may be gone afterwards. */
+void kl_runtime_links_drop(struct kl_runtime_node *n,
+                           struct kl_runtime_link *l);
+/* Who is at the other end. */
+void kl_runtime_links_identify(struct kl_runtime_link *l,
+                               const struct kl_wire_envelope *envelope);
+
+struct kl_runtime_parcel *kl_runtime_parcel_new(struct kl_runtime_node *n,
+                                                const void *data, size_t size);
+void kl_runtime_parcel_free(struct kl_runtime_node *n,
+                            struct kl_runtime_parcel *p);
+void kl_runtime_parcels_free(struct kl_runtime_node *n,
+                             struct kl_base_list *parcels);
+
+/* A message from a link; NULL: from this node. */
+void kl_runtime_dispatch(struct kl_runtime_node *n, struct kl_runtime_link *l,
+                         const void *data, size_t size);
+
+/* Ids of controller.quorum.bootstrap.servers; KL_ECONFIG and a text. */
+int kl_runtime_bootstrap_ids(const struct kl_runtime_node *n,
+                             int32_t ids[KL_RUNTIME_BOOTSTRAP_MAX],
+                             uint32_t *count_out, struct kl_base_error *error);
+/* 1 and where a node is reached, or 0. */
+int kl_runtime_endpoint_of(const struct kl_runtime_node *n, int32_t node_id,
+                           char out[KL_RUNTIME_ENDPOINT]);
+/* advertised.listeners, in out. KL_ENOMEM. */
+int kl_runtime_endpoints_own(const struct kl_runtime_node *n,
+                             struct kl_base_buf *out,
+                             struct kl_wire_texts *texts_out);
 
 /* Judges a pair of a topic's configuration for the controller. */
 int kl_runtime_topic_config_check(const char *key, const char *value,
@@ -399,6 +706,8 @@ int kl_runtime_topic_publish(struct kl_runtime_node *n,
                              const struct kl_controller_topic *topic);
 void kl_runtime_topic_withdraw(struct kl_runtime_node *n,
                                const struct kl_base_uuid *id);
+/* Takes back all that the image does not have. */
+void kl_runtime_topics_agree(struct kl_runtime_node *n);
 void kl_runtime_topics_clear(struct kl_runtime_node *n);
 
 /* ---- command.c, describe.c -------------------------------------------------

@@ -36,6 +36,24 @@ void kl_runtime_timer_cancel(struct kl_runtime_node *n,
     kl_base_list_remove(&t->link);
 }
 
+static void timer_fire_nothing(struct kl_runtime_node *n,
+                               struct kl_runtime_timer *t)
+{
+    /* The turn that it is fired in goes on to what is due. */
+    (void)n;
+    (void)t;
+}
+
+void kl_runtime_turn_at(struct kl_runtime_node *n, struct kl_runtime_timer *t,
+                        int64_t at)
+{
+    t->fire = timer_fire_nothing;
+    if (at == INT64_MAX)
+        kl_runtime_timer_cancel(n, t);
+    else
+        kl_runtime_timer_set(n, t, at);
+}
+
 int kl_runtime_timers_fire(struct kl_runtime_node *n, int64_t now_ns)
 {
     struct kl_base_list due;

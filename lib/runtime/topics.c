@@ -121,6 +121,37 @@ void kl_runtime_topic_withdraw(struct kl_runtime_node *n,
         kl_runtime_topic_unref(n, &e->topic);
 }
 
+/* Under topics_mutex: takes out what the image does not have, one; NULL where
+ * there is none. */
+static struct kl_runtime_topic_entry *
+topic_remove_old(struct kl_runtime_node *n)
+{
+    struct kl_runtime_topic_entry *e;
+    size_t pos = 0;
+
+    while ((e = kl_base_map_next(&n->topics, &pos))) {
+        if (kl_controller_topic_find_id(n->metadata.controller, &e->topic.id))
+            continue;
+        kl_base_map_remove(&n->topics, e->name, strlen(e->name));
+        topic_changed(n);
+        return e;
+    }
+    return NULL;
+}
+
+void kl_runtime_topics_agree(struct kl_runtime_node *n)
+{
+    struct kl_runtime_topic_entry *e;
+
+    do {
+        kl_os_mutex_lock(&n->topics_mutex);
+        e = topic_remove_old(n);
+        kl_os_mutex_unlock(&n->topics_mutex);
+        if (e)
+            kl_runtime_topic_unref(n, &e->topic);
+    } while (e);
+}
+
 void kl_runtime_topics_clear(struct kl_runtime_node *n)
 {
     struct kl_runtime_topic_entry *e;

@@ -278,7 +278,7 @@ int kl_store_identity_decode(const uint8_t *data, size_t size,
     format_get_uuid(&c, &id->directory_id);
     id->node_id = (int32_t)kl_base_cursor_get_le32(&c);
     flags = id->version < IDENTITY_FLAGS ? 0 : kl_base_cursor_get_le32(&c);
-    if (!format_is_whole(&c) || flags > KL_STORE_JOINS ||
+    if (!format_is_whole(&c) || flags > KL_STORE_JOINED ||
         (flags == KL_STORE_JOINS && !kl_base_uuid_is_zero(&id->cluster_id)))
         return KL_ECORRUPT;
     id->flags = (uint16_t)flags;

@@ -185,7 +185,7 @@ adoption_identity(const struct kl_store *s,
     struct kl_store_identity identity = s->identity;
 
     identity.cluster_id = *cluster_id;
-    identity.flags &= (uint16_t)~KL_STORE_JOINS;
+    identity.flags = KL_STORE_JOINED;
     return identity;
 }
 

@@ -32,7 +32,8 @@ struct kl_store_id
 extern const struct kl_base_uuid kl_store_metadata_topic;
 
 enum {
-    KL_STORE_JOINS = 1 /* made to join a cluster, whose id is not known yet */
+    KL_STORE_JOINS = 1, /* made to join a cluster, whose id is not known yet */
+    KL_STORE_JOINED = 2 /* that was so, and it is known: others have made it */
 };
 
 struct kl_store_identity

@@ -195,6 +195,28 @@ size_t kl_wire_control_size(const struct kl_wire_control *r);
 void kl_wire_control_print(const struct kl_wire_control *r,
                            struct kl_base_buf *out);
 
+/* ---- snapshots --------------------------------------------------------- */
+
+struct kl_wire_snapshot
+{
+    int64_t voters_offset;       /* -1 = the set of the first start */
+    struct kl_wire_bytes voters; /* a control record */
+    uint32_t record_count;
+    const uint8_t *records; /* each behind its u32 size */
+    size_t records_size;
+};
+
+/* Appends it. KL_ENOMEM. */
+int kl_wire_snapshot_encode(const struct kl_wire_snapshot *s,
+                            struct kl_base_buf *out);
+/* Borrows from data. The records are counted, not looked into. KL_ECORRUPT,
+ * KL_EFORMAT: a version of a later release. */
+int kl_wire_snapshot_decode(struct kl_wire_snapshot *out, const void *data,
+                            size_t size, struct kl_base_error *e);
+/* Iterates over the records: start with *pos = 0. 1, or 0 at the end. */
+int kl_wire_snapshot_next(const struct kl_wire_snapshot *s, size_t *pos,
+                          struct kl_wire_bytes *out);
+
 /* ---- messages ---------------------------------------------------------- */
 
 struct kl_wire_envelope

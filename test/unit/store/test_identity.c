@@ -42,8 +42,8 @@ static void expect_cluster(const struct kl_base_uuid *cluster)
     const struct kl_store_identity *seen = kl_store_identity(f.store);
 
     ck_assert(kl_base_uuid_equal(&seen->cluster_id, cluster));
-    ck_assert_int_eq(seen->flags,
-                     kl_base_uuid_is_zero(cluster) ? KL_STORE_JOINS : 0);
+    ck_assert_int_eq(seen->flags == KL_STORE_JOINS,
+                     kl_base_uuid_is_zero(cluster));
     ck_assert_mem_eq(&seen->directory_id, &f.config.format.directory_id, 16);
     ck_assert_int_eq(seen->node_id, 1);
     ck_assert_int_eq(seen->version, KL_STORE_FORMAT);

@@ -1,0 +1,115 @@
+/*
+ * A message that has come: whether it is one, whose it is, and which room it is
+ * for. What is wrong with it is counted and nothing else follows from it, but
+ * that a link which carries damaged bytes is given up.
+ */
+#include "runtime/state.h"
+
+static void dispatch_count(kl_base_stat *stat)
+{
+    kl_base_stat_add(stat, 1);
+}
+
+/* Decodes into links.message; 0 where there is nothing to go on with. */
+static int dispatch_decode(struct kl_runtime_node *n, struct kl_runtime_link *l,
+                           const void *data, size_t size)
+{
+    struct kl_runtime_links *links = &n->links;
+
+    switch (kl_wire_message_decode(&links->message, data, size, &links->lists,
+                                   NULL)) {
+    case 0:
+        return 1;
+    case KL_ENOMEM:
+        dispatch_count(&n->stats.messages_lost);
+        return 0;
+    case KL_EFORMAT:
+        dispatch_count(&n->stats.messages_unknown);
+        return 0;
+    default:
+        dispatch_count(&n->stats.messages_malformed);
+        if (l)
+            kl_runtime_links_drop(n, l);
+        return 0;
+    }
+}
+
+/* Of this cluster, and for this directory of this node. */
+static int dispatch_is_ours(struct kl_runtime_node *n,
+                            const struct kl_wire_envelope *envelope)
+{
+    const struct kl_store_identity *id = kl_store_identity(n->store);
+    const struct kl_base_uuid *cluster = &id->cluster_id;
+
+    /* The answer from the cluster that this node is looking for. */
+    if (kl_runtime_join_is_asking(n) && envelope->is_response &&
+        envelope->api_key == KL_WIRE_DESCRIBE_CLUSTER)
+        cluster = &envelope->cluster_id;
+    switch (
+        kl_wire_envelope_check(envelope, cluster, n->id, &id->directory_id)) {
+    case 0:
+        return 1;
+    case KL_EFOREIGN:
+        dispatch_count(&n->stats.messages_foreign);
+        return 0;
+    default:
+        dispatch_count(&n->stats.messages_misdirected);
+        return 0;
+    }
+}
+
+/* A link has one node in one of its starts at its other end; one that was
+ * dialled has the node that was asked for. */
+static int dispatch_is_known(struct kl_runtime_node *n,
+                             struct kl_runtime_link *l,
+                             const struct kl_wire_envelope *envelope)
+{
+    int is_new = kl_base_uuid_is_zero(&l->session_id);
+
+    if ((is_new && !l->is_outgoing) ||
+        (envelope->source_id == l->node_id &&
+         (is_new ||
+          kl_base_uuid_equal(&envelope->source_session, &l->session_id)))) {
+        if (is_new)
+            kl_runtime_links_identify(l, envelope);
+        return 1;
+    }
+    dispatch_count(&n->stats.messages_misdirected);
+    return 0;
+}
+
+static int dispatch_is_of_quorum(const struct kl_wire_message *m)
+{
+    switch (m->envelope.api_key) {
+    case KL_WIRE_FETCH:
+    case KL_WIRE_VOTE:
+    case KL_WIRE_BEGIN_QUORUM_EPOCH:
+    case KL_WIRE_END_QUORUM_EPOCH:
+    case KL_WIRE_DESCRIBE_QUORUM:
+    case KL_WIRE_FETCH_SNAPSHOT:
+    case KL_WIRE_ADD_RAFT_VOTER:
+    case KL_WIRE_REMOVE_RAFT_VOTER:
+    case KL_WIRE_UPDATE_RAFT_VOTER:
+        return 1;
+    default:
+        return 0;
+    }
+}
+
+void kl_runtime_dispatch(struct kl_runtime_node *n, struct kl_runtime_link *l,
+                         const void *data, size_t size)
+{
+    const struct kl_wire_message *m = &n->links.message;
+
+    if (!dispatch_decode(n, l, data, size) ||
+        !dispatch_is_ours(n, &m->envelope) ||
+        (l && !dispatch_is_known(n, l, &m->envelope)))
+        return;
+    dispatch_count(&n->stats.messages_received);
+    if (dispatch_is_of_quorum(m))
+        kl_runtime_quorum_message(n, m);
+    else if (m->envelope.api_key == KL_WIRE_DESCRIBE_CLUSTER)
+        kl_runtime_join_message(n, m);
+    else
+        dispatch_count(&n->stats.messages_unknown);
+}

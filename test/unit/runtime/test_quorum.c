@@ -1,0 +1,419 @@
+/*
+ * The metadata quorum of several nodes: joining, voters, elections, snapshots.
+ */
+#include "cluster_fixture.h"
+#include "runtime/state.h"
+
+#include <check.h>
+#include <stdio.h>
+#include <string.h>
+
+static struct cluster_fixture c;
+
+static struct kl_runtime_node *node(int index)
+{
+    return c.nodes[index].f.n;
+}
+
+static struct kl_raft_view view(int index)
+{
+    struct kl_raft_view v;
+
+    kl_raft_view(node(index)->quorum.raft, &v);
+    return v;
+}
+
+/* Asks the controller to make a node a voter, as that node would. */
+static void ask_for_vote(int index)
+{
+    const struct kl_base_uuid no_session = {{0}};
+    struct kl_runtime_node *n = node(index);
+    const struct kl_store_identity *id = kl_store_identity(n->store);
+    struct kl_wire_message m = {0};
+    struct kl_base_buf endpoints;
+
+    kl_base_buf_init(&endpoints, &kl_base_alloc_libc);
+    m.envelope.api_key = KL_WIRE_ADD_RAFT_VOTER;
+    m.envelope.cluster_id = id->cluster_id;
+    m.envelope.source_id = n->id;
+    m.envelope.source_directory = id->directory_id;
+    m.envelope.source_session = n->links.session_id;
+    m.envelope.destination_id = view(index).leader_id;
+    m.add_raft_voter_request.node_id = n->id;
+    m.add_raft_voter_request.directory_id = id->directory_id;
+    ck_assert_int_eq(kl_runtime_endpoints_own(
+                         n, &endpoints, &m.add_raft_voter_request.endpoints),
+                     0);
+    m.add_raft_voter_request.version_max = 1;
+    m.add_raft_voter_request.voters_offset = -1;
+    m.add_raft_voter_request.timeout_ms = 10000;
+    kl_runtime_links_send(n, &m, &no_session);
+    kl_base_buf_deinit(&endpoints);
+}
+
+static int is_voter(int index)
+{
+    return node(index)->quorum.raft && view(index).is_voter;
+}
+
+/* Refused until it has caught up, and while another change is under way. */
+static void make_voter(int index)
+{
+    for (int tries = 0; !is_voter(index); tries++) {
+        ck_assert_int_lt(tries, 100);
+        ask_for_vote(index);
+        for (int i = 0; i < 100; i++)
+            cluster_fixture_round(&c);
+    }
+}
+
+static void open_voters(int count)
+{
+    cluster_fixture_init(&c, count);
+    cluster_fixture_open_all(&c);
+    for (int i = 1; i < count; i++)
+        make_voter(i);
+}
+
+static int create(const char *name)
+{
+    struct kl_runtime_wish wish = {.type = KL_RUNTIME_CREATE_TOPIC,
+                                   .topic = name,
+                                   .number = 1,
+                                   .replication = 1};
+
+    cluster_fixture_until(&c, cluster_fixture_controller(&c) >= 0);
+    return cluster_fixture_code(&c, cluster_fixture_controller(&c), &wish);
+}
+
+static int has_topic(int index, const char *name)
+{
+    const struct kl_runtime_topic *t = kl_runtime_topic_get(node(index), name);
+
+    kl_runtime_topic_unref(node(index), t);
+    return t != NULL;
+}
+
+static void teardown(void)
+{
+    cluster_fixture_deinit(&c);
+}
+
+START_TEST(observers_follow)
+{
+    struct kl_base_uuid cluster;
+
+    cluster_fixture_init(&c, 3);
+    cluster_fixture_open_all(&c);
+    ck_assert_int_eq(create("t"), 0);
+    cluster = kl_store_identity(node(0)->store)->cluster_id;
+    for (int i = 1; i < 3; i++) {
+        cluster_fixture_until(&c, has_topic(i, "t"));
+        ck_assert(kl_base_uuid_equal(
+            &kl_store_identity(node(i)->store)->cluster_id, &cluster));
+        ck_assert(!is_voter(i));
+    }
+}
+END_TEST
+
+START_TEST(three_voters_outlive_one)
+{
+    int leader;
+
+    open_voters(3);
+    ck_assert_int_eq(create("a"), 0);
+    for (int round = 0; round < 3; round++) {
+        char name[16];
+
+        leader = cluster_fixture_controller(&c);
+        cluster_fixture_crash(&c, leader);
+        cluster_fixture_until(&c, cluster_fixture_controller(&c) >= 0);
+        ck_assert_int_ne(cluster_fixture_controller(&c), leader);
+        (void)snprintf(name, sizeof name, "b%d", round);
+        ck_assert_int_eq(create(name), 0);
+        cluster_fixture_open(&c, leader);
+        cluster_fixture_until(&c, cluster_fixture_is_caught_up(&c, leader) &&
+                                      has_topic(leader, name));
+        ck_assert(has_topic(leader, "a"));
+    }
+}
+END_TEST
+
+/* A stop hands the leadership over: no timeout passes. */
+START_TEST(stop_resigns)
+{
+    int64_t before;
+    int leader;
+
+    open_voters(3);
+    leader = cluster_fixture_controller(&c);
+    before = c.now_ns;
+    cluster_fixture_stop(&c, leader);
+    cluster_fixture_until(&c, cluster_fixture_controller(&c) >= 0);
+    ck_assert_int_lt(c.now_ns - before, 900000000);
+    ck_assert_int_eq(create("t"), 0);
+}
+END_TEST
+
+START_TEST(all_restart)
+{
+    open_voters(3);
+    ck_assert_int_eq(create("t"), 0);
+    for (int i = 0; i < 3; i++)
+        cluster_fixture_crash(&c, i);
+    cluster_fixture_open_all(&c);
+    for (int i = 0; i < 3; i++)
+        ck_assert(has_topic(i, "t"));
+    ck_assert_int_eq(create("u"), 0);
+}
+END_TEST
+
+/* Who is cut off leads no more, and what it has not committed is gone. */
+START_TEST(leader_is_cut_off)
+{
+    struct kl_runtime_wish wish = {.type = KL_RUNTIME_CREATE_TOPIC,
+                                   .topic = "lost",
+                                   .number = 1,
+                                   .replication = 1};
+    struct kl_runtime_op *op;
+    int leader;
+
+    open_voters(3);
+    leader = cluster_fixture_controller(&c);
+    cluster_fixture_cut(&c, leader);
+    op = cluster_fixture_begin(&c, leader, &wish);
+    cluster_fixture_until(&c, kl_runtime_op_is_done(op));
+    ck_assert_int_eq(op->code, KL_EUNKNOWN);
+    kl_runtime_op_unref(op);
+    ck_assert_int_eq(create("t"), 0);
+    cluster_fixture_join(&c, leader);
+    cluster_fixture_until(&c, has_topic(leader, "t"));
+    ck_assert(!has_topic(leader, "lost"));
+}
+END_TEST
+
+static void config_all(const char *key, const char *value)
+{
+    for (int i = 0; i < c.count; i++)
+        node_fixture_set(&c.nodes[i].f, key, value);
+}
+
+/* One that was away gets a snapshot, and keeps it over a restart. */
+START_TEST(snapshot_for_one_that_was_away)
+{
+    char name[32];
+
+    cluster_fixture_init(&c, 3);
+    config_all("metadata.log.max.record.bytes.between.snapshots", "65536");
+    cluster_fixture_open_all(&c);
+    make_voter(1);
+    make_voter(2);
+    ck_assert_int_eq(create("first"), 0);
+    cluster_fixture_crash(&c, 2);
+    for (int i = 0; kl_base_stat_get(&node(0)->stats.snapshots) < 3; i++) {
+        struct kl_runtime_wish wish = {.type = KL_RUNTIME_DELETE_TOPIC,
+                                       .topic = name};
+
+        (void)snprintf(name, sizeof name, "t%d", i);
+        ck_assert_int_eq(create(name), 0);
+        if (i % 10)
+            ck_assert_int_eq(
+                cluster_fixture_code(&c, cluster_fixture_controller(&c), &wish),
+                0);
+    }
+    ck_assert_int_gt(view(0).log_start, 0);
+    for (int round = 0; round < 2; round++) {
+        cluster_fixture_open(&c, 2);
+        cluster_fixture_until(&c, cluster_fixture_is_caught_up(&c, 2));
+        ck_assert_int_gt(view(2).log_start, 0);
+        ck_assert(has_topic(2, "first"));
+        ck_assert(has_topic(2, "t10"));
+        ck_assert(!has_topic(2, "t11"));
+        cluster_fixture_crash(&c, 2);
+    }
+    /* It leads with it, too. */
+    cluster_fixture_open(&c, 2);
+    cluster_fixture_until(&c, cluster_fixture_is_caught_up(&c, 2));
+    cluster_fixture_crash(&c, 0);
+    ck_assert_int_eq(create("last"), 0);
+}
+END_TEST
+
+/* ---- what must not be taken ---------------------------------------------- */
+
+START_TEST(joining_needs_somebody_to_ask)
+{
+    char text[256];
+
+    cluster_fixture_init(&c, 2);
+    node_fixture_set(&c.nodes[1].f, "controller.quorum.bootstrap.servers", "");
+    ck_assert_int_eq(
+        node_fixture_try_open(&c.nodes[1].f, KL_OPEN_CREATE | KL_OPEN_JOIN),
+        KL_ECONFIG);
+    kl_runtime_errmsg(node(1), text, sizeof text);
+    ck_assert_ptr_nonnull(strstr(text, "bootstrap.servers"));
+    cluster_fixture_crash(&c, 1);
+    node_fixture_set(&c.nodes[1].f, "controller.quorum.bootstrap.servers",
+                     "1@memory:1");
+    c.nodes[1].f.options.net = NULL;
+    ck_assert_int_eq(node_fixture_try_open(&c.nodes[1].f, 0), KL_ECONFIG);
+    kl_runtime_errmsg(node(1), text, sizeof text);
+    ck_assert_ptr_nonnull(strstr(text, "transport"));
+    cluster_fixture_crash(&c, 1);
+}
+END_TEST
+
+START_TEST(bad_bootstrap_servers)
+{
+    static const char *const bad[] = {"memory:1",     "x@memory:1", "1@",  "@",
+                                      "2147483648@m", "1@m,,2@m",   "-1@m"};
+
+    cluster_fixture_init(&c, 2);
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        node_fixture_set(&c.nodes[1].f, "controller.quorum.bootstrap.servers",
+                         bad[i]);
+        ck_assert_msg(node_fixture_try_open(&c.nodes[1].f,
+                                            KL_OPEN_CREATE | KL_OPEN_JOIN) ==
+                          KL_ECONFIG,
+                      "%s", bad[i]);
+        cluster_fixture_crash(&c, 1);
+    }
+}
+END_TEST
+
+START_TEST(one_transport_one_node)
+{
+    cluster_fixture_init(&c, 2);
+    cluster_fixture_open(&c, 0);
+    c.nodes[1].f.options.net = c.nodes[0].net;
+    ck_assert_int_eq(node_fixture_try_open(&c.nodes[1].f, KL_OPEN_CREATE),
+                     KL_EBUSY);
+    cluster_fixture_crash(&c, 1);
+    ck_assert_int_eq(create("t"), 0);
+}
+END_TEST
+
+/* A vote as node 2 would send it to node 1, but for what is changed. */
+static void vote_request(struct kl_wire_message *m)
+{
+    const struct kl_store_identity *to = kl_store_identity(node(0)->store);
+    const struct kl_store_identity *from = kl_store_identity(node(1)->store);
+
+    memset(m, 0, sizeof *m);
+    m->envelope.api_key = KL_WIRE_VOTE;
+    m->envelope.correlation_id = 1;
+    m->envelope.cluster_id = to->cluster_id;
+    m->envelope.source_id = from->node_id;
+    m->envelope.source_directory = from->directory_id;
+    m->envelope.source_session = node(1)->links.session_id;
+    m->envelope.destination_id = to->node_id;
+    m->envelope.destination_directory = to->directory_id;
+    m->vote_request.candidate_epoch = view(0).epoch + 7;
+    m->vote_request.last_epoch = view(0).epoch;
+    m->vote_request.last_offset = INT64_MAX;
+}
+
+/* Over the link that node 2 has with node 1. */
+static void send_bytes(const struct kl_base_buf *b)
+{
+    const struct kl_base_uuid no_session = {{0}};
+
+    kl_runtime_links_send_bytes(node(1), 1, &no_session, b->data, b->size);
+    for (int i = 0; i < 3; i++)
+        cluster_fixture_round(&c);
+}
+
+static void send_message(const struct kl_wire_message *m)
+{
+    struct kl_base_buf b;
+
+    kl_base_buf_init(&b, &kl_base_alloc_libc);
+    ck_assert_int_eq(kl_wire_message_encode(m, &b, NULL), 0);
+    send_bytes(&b);
+    kl_base_buf_deinit(&b);
+}
+
+/* Counted, dropped, and nothing else. */
+START_TEST(messages_of_others)
+{
+    struct kl_runtime_stats *s;
+    struct kl_wire_message m;
+    int32_t epoch;
+
+    open_voters(3);
+    s = &node(0)->stats;
+    epoch = view(0).epoch;
+    vote_request(&m);
+    m.envelope.cluster_id.bytes[3] ^= 1;
+    send_message(&m);
+    ck_assert_uint_eq(kl_base_stat_get(&s->messages_foreign), 1);
+    vote_request(&m);
+    m.envelope.destination_id = 3;
+    send_message(&m);
+    ck_assert_uint_eq(kl_base_stat_get(&s->messages_misdirected), 1);
+    vote_request(&m);
+    m.envelope.destination_directory.bytes[0] ^= 1;
+    send_message(&m);
+    ck_assert_uint_eq(kl_base_stat_get(&s->messages_misdirected), 2);
+    vote_request(&m);
+    m.envelope.source_id = 3;
+    send_message(&m);
+    vote_request(&m);
+    m.envelope.source_session.bytes[0] ^= 1;
+    send_message(&m);
+    ck_assert_uint_eq(kl_base_stat_get(&s->messages_misdirected), 4);
+    ck_assert_int_eq(view(0).epoch, epoch);
+    ck_assert_uint_eq(kl_base_stat_get(&s->messages_malformed), 0);
+}
+END_TEST
+
+/* Every bit of a message flipped on the way. A link that carries such bytes is
+ * given up, and made again. */
+START_TEST(damaged_messages)
+{
+    struct kl_wire_message m;
+    struct kl_base_buf b;
+    int32_t epoch;
+
+    open_voters(3);
+    epoch = view(0).epoch;
+    vote_request(&m);
+    kl_base_buf_init(&b, &kl_base_alloc_libc);
+    ck_assert_int_eq(kl_wire_message_encode(&m, &b, NULL), 0);
+    for (size_t bit = 64; bit < 8 * b.size; bit++) {
+        b.data[bit / 8] ^= (uint8_t)(1 << bit % 8);
+        send_bytes(&b);
+        b.data[bit / 8] ^= (uint8_t)(1 << bit % 8);
+        /* It dials no more than it may. */
+        for (int i = 0; i < 120; i++)
+            cluster_fixture_round(&c);
+        ck_assert_int_eq(view(0).epoch, epoch);
+    }
+    kl_base_buf_deinit(&b);
+    ck_assert_uint_gt(kl_base_stat_get(&node(0)->stats.messages_malformed),
+                      100);
+    ck_assert_int_eq(create("t"), 0);
+}
+END_TEST
+
+Suite *suite_runtime_quorum(void);
+Suite *suite_runtime_quorum(void)
+{
+    Suite *s = suite_create("runtime_quorum");
+    TCase *tc = tcase_create("quorum");
+
+    tcase_add_checked_fixture(tc, NULL, teardown);
+    tcase_add_test(tc, observers_follow);
+    tcase_add_test(tc, three_voters_outlive_one);
+    tcase_add_test(tc, stop_resigns);
+    tcase_add_test(tc, all_restart);
+    tcase_add_test(tc, leader_is_cut_off);
+    tcase_add_test(tc, snapshot_for_one_that_was_away);
+    tcase_add_test(tc, joining_needs_somebody_to_ask);
+    tcase_add_test(tc, bad_bootstrap_servers);
+    tcase_add_test(tc, one_transport_one_node);
+    tcase_add_test(tc, messages_of_others);
+    tcase_add_test(tc, damaged_messages);
+    suite_add_tcase(s, tc);
+    return s;
+}
