@@ -1,21 +1,51 @@
 /*
  * A full disk as a program sees it: records are refused, those that were
- * acknowledged can be read, and after a deletion there is room again.
+ * acknowledged can be read, and after a deletion there is room again. In
+ * memory, and on a real file system that is as small.
  */
 #include "pubsub_help.h"
+#include "small_fs.h"
 
 #include <check.h>
+#include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
-enum { CAPACITY = 4 << 20, VALUE = 4000 };
+enum { CAPACITY = 4 << 20, ENOUGH = 64 << 20, VALUE = 4000 };
 
-static kl_storage *storage;
+static int is_real; /* the file system */
+static struct small_fs fs;
+static kl_storage *storage; /* otherwise */
 static struct help_node h;
 static kl_producer *producer;
 
 static const char *const segments[] = {"segment.bytes", "64k", NULL};
+
+static void open_node(const kl_config *config, uint32_t flags)
+{
+    char path[sizeof fs.path + 8] = "store";
+
+    if (is_real)
+        snprintf(path, sizeof path, "%s/store", fs.path);
+    ck_assert_int_eq(kl_node_new(&h.node, config), 0);
+    if (!is_real)
+        ck_assert_int_eq(kl_node_set_storage(h.node, storage), 0);
+    ck_assert_int_eq(kl_node_open(h.node, path, flags), 0);
+    ck_assert_int_eq(kl_node_client(h.node, &h.client), 0);
+    producer = help_producer(&h, NULL);
+}
+
+static void close_node(void)
+{
+    kl_producer_free(producer);
+    ck_assert_int_eq(kl_node_stop(h.node, HELP_WAIT_MS), 0);
+    kl_node_free(h.node);
+    kl_client_free(h.client);
+}
 
 static void setup_with(uint64_t capacity, const char *limit)
 {
@@ -24,29 +54,35 @@ static void setup_with(uint64_t capacity, const char *limit)
     kl_config *config = help_config(node);
 
     memset(&h, 0, sizeof h);
-    ck_assert_int_eq(kl_storage_new_memory(&storage, NULL, capacity), 0);
-    ck_assert_int_eq(kl_node_new(&h.node, config), 0);
+    if (is_real)
+        ck_assert_int_eq(small_fs_mount(&fs, capacity), 0);
+    else
+        ck_assert_int_eq(kl_storage_new_memory(&storage, NULL, capacity), 0);
+    open_node(config, KL_OPEN_CREATE);
     kl_config_free(config);
-    ck_assert_int_eq(kl_node_set_storage(h.node, storage), 0);
-    ck_assert_int_eq(kl_node_open(h.node, "store", KL_OPEN_CREATE), 0);
-    ck_assert_int_eq(kl_node_client(h.node, &h.client), 0);
     help_topic(&h, "kept", 1, segments);
     help_topic(&h, "deleted", 1, segments);
-    producer = help_producer(&h, NULL);
 }
 
 static void setup(void)
 {
+    is_real = 0;
+    setup_with(CAPACITY, "0");
+}
+
+static void setup_real(void)
+{
+    is_real = 1;
     setup_with(CAPACITY, "0");
 }
 
 static void teardown(void)
 {
-    kl_producer_free(producer);
-    ck_assert_int_eq(kl_node_stop(h.node, HELP_WAIT_MS), 0);
-    kl_node_free(h.node);
-    kl_client_free(h.client);
-    kl_storage_free(storage);
+    close_node();
+    if (is_real)
+        small_fs_unmount(&fs);
+    else
+        kl_storage_free(storage);
 }
 
 static void value_of(int number, char value[VALUE])
@@ -190,15 +226,8 @@ START_TEST(full_store_is_closed_and_opened)
 {
     int count = fill("kept", 0);
 
-    kl_producer_free(producer);
-    ck_assert_int_eq(kl_node_stop(h.node, HELP_WAIT_MS), 0);
-    kl_node_free(h.node);
-    kl_client_free(h.client);
-    ck_assert_int_eq(kl_node_new(&h.node, NULL), 0);
-    ck_assert_int_eq(kl_node_set_storage(h.node, storage), 0);
-    ck_assert_int_eq(kl_node_open(h.node, "store", 0), 0);
-    ck_assert_int_eq(kl_node_client(h.node, &h.client), 0);
-    producer = help_producer(&h, NULL);
+    close_node();
+    open_node(NULL, 0);
     ck_assert(is_full());
     ck_assert_int_eq(send_value("kept", 0), KL_EDISKFULL);
     expect("kept", count);
@@ -212,7 +241,7 @@ START_TEST(limit_is_like_a_full_disk)
     kl_op *op;
 
     teardown();
-    setup_with(0, "3m");
+    setup_with(ENOUGH, "3m");
     count = fill("deleted", 0);
     ck_assert_int_gt(count, 100);
     ck_assert_int_lt(count, 3 * (1 << 20) / VALUE);
@@ -252,7 +281,7 @@ START_TEST(topic_that_drops_its_oldest)
 
     if (_i) {
         teardown();
-        setup_with(0, "3m");
+        setup_with(ENOUGH, "3m");
     }
     help_topic(&h, "ring", 1, drop);
     for (int i = 0; i < 2000; i++)
@@ -273,21 +302,124 @@ START_TEST(topic_that_drops_its_oldest)
 }
 END_TEST
 
-Suite *suite_api_full(void);
+/* ---- a real file system alone -------------------------------------------- */
 
-Suite *suite_api_full(void)
+/* Another program's file takes all the room, or leaves. */
+static void fill_up(void)
 {
-    Suite *suite = suite_create("api_full");
-    TCase *t = tcase_create("full");
+    static const char block[65536];
+    char path[sizeof fs.path + 8];
+    int fd;
 
+    snprintf(path, sizeof path, "%s/other", fs.path);
+    fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    ck_assert_int_ge(fd, 0);
+    while (write(fd, block, sizeof block) > 0) {
+    }
+    close(fd);
+}
+
+static void clear_up(void)
+{
+    char path[sizeof fs.path + 8];
+
+    snprintf(path, sizeof path, "%s/other", fs.path);
+    ck_assert_int_eq(unlink(path), 0);
+}
+
+START_TEST(another_program_takes_the_room)
+{
+    int count = 0;
+
+    for (int round = 0; round < 2; round++) {
+        fill_up();
+        count = fill("kept", count);
+        expect("kept", count);
+        ck_assert_int_eq(create("new"), KL_EDISKFULL);
+        clear_up();
+        wait_for_room();
+        for (int i = 0; i < 100; i++)
+            ck_assert_int_eq(send_value("kept", count++), 0);
+    }
+    expect("kept", count);
+}
+END_TEST
+
+/* A process that fills the store and is killed: how many records it was told
+ * are there. */
+static int fill_and_die(void)
+{
+    int ends[2], count;
+    pid_t pid;
+
+    ck_assert_int_eq(pipe(ends), 0);
+    pid = fork();
+    ck_assert_int_ge(pid, 0);
+    if (pid == 0) {
+        open_node(NULL, 0);
+        count = fill("kept", 0);
+        if (write(ends[1], &count, sizeof count) == sizeof count)
+            kill(getpid(), SIGKILL);
+        _exit(1);
+    }
+    close(ends[1]);
+    ck_assert_int_eq(read(ends[0], &count, sizeof count), sizeof count);
+    close(ends[0]);
+    ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
+    return count;
+}
+
+START_TEST(killed_while_it_is_full)
+{
+    int count;
+
+    fill_up();
+    close_node();
+    count = fill_and_die();
+    open_node(NULL, 0);
+    expect("kept", count);
+    ck_assert_int_eq(send_value("kept", count), KL_EDISKFULL);
+    clear_up();
+    wait_for_room();
+    ck_assert_int_eq(send_value("kept", count), 0);
+    expect("kept", count + 1);
+}
+END_TEST
+
+static void add_tests(TCase *t)
+{
     tcase_set_timeout(t, 60);
-    tcase_add_checked_fixture(t, setup, teardown);
     tcase_add_test(t, deleting_a_topic_makes_room);
     tcase_add_test(t, deleting_records_makes_room);
     tcase_add_test(t, flush_tells);
     tcase_add_test(t, full_store_is_closed_and_opened);
     tcase_add_test(t, limit_is_like_a_full_disk);
     tcase_add_loop_test(t, topic_that_drops_its_oldest, 0, 2);
+}
+
+Suite *suite_api_full(void);
+
+Suite *suite_api_full(void)
+{
+    Suite *suite = suite_create("api_full");
+    TCase *t = tcase_create("full");
+    int code = small_fs_mount(&fs, CAPACITY);
+
+    tcase_add_checked_fixture(t, setup, teardown);
+    add_tests(t);
+    suite_add_tcase(suite, t);
+    if (code) {
+        printf("full: no file system can be mounted here: %s: the tests of a "
+               "real one are skipped\n",
+               strerror(code));
+        return suite;
+    }
+    small_fs_unmount(&fs);
+    t = tcase_create("real");
+    tcase_add_checked_fixture(t, setup_real, teardown);
+    add_tests(t);
+    tcase_add_test(t, another_program_takes_the_room);
+    tcase_add_test(t, killed_while_it_is_full);
     suite_add_tcase(suite, t);
     return suite;
 }
