@@ -35,6 +35,13 @@ X(REQUEST_TIMEOUT_MS, "controller.quorum.request.timeout.ms", NODE, MS,        \
   "1000", 10, 3600000, "",                                                     \
   "How long a request of the metadata quorum waits for its answer before it "  \
   "is made again.")                                                            \
+X(BROKER_SESSION_TIMEOUT_MS, "broker.session.timeout.ms", NODE, MS, "9000",    \
+  10, 3600000, "",                                                             \
+  "How long the controller goes on without a heartbeat of a broker before it " \
+  "fences it: the broker leads nothing then.")                                 \
+X(BROKER_HEARTBEAT_MS, "broker.heartbeat.interval.ms", NODE, MS, "2000",       \
+  10, 3600000, "",                                                             \
+  "How often a broker tells the controller that it is alive.")                 \
 X(SNAPSHOT_BYTES, "metadata.log.max.record.bytes.between.snapshots", NODE,     \
   SIZE, "20971520", 1024, 1099511627776, "",                                   \
   "Bytes of the metadata log that are committed behind a snapshot before the " \

@@ -11,22 +11,44 @@ static struct kl_runtime_command *command_of(struct kl_runtime_request *r)
     return KL_BASE_CONTAINER(r, struct kl_runtime_command, request);
 }
 
+void kl_runtime_command_free(struct kl_runtime_node *n,
+                             struct kl_runtime_command *c)
+{
+    kl_base_free(&n->alloc, c, c->size);
+    kl_runtime_unref(n);
+}
+
 void kl_runtime_command_finish(struct kl_runtime_node *n,
                                struct kl_runtime_command *c, int code,
                                const struct kl_base_error *error)
 {
+    if (c->asker.is_remote)
+        kl_runtime_serve_answer(n, c, code, error);
+    else if (code == KL_ENOTCONTROLLER && kl_runtime_forward(n, c))
+        return;
     if (c->op && code && error && error->code == code)
         kl_runtime_op_set_text(c->op, error->text);
     kl_runtime_op_complete(c->op, code);
-    kl_base_free(&n->alloc, c, c->size);
-    kl_runtime_unref(n);
+    kl_runtime_command_free(n, c);
 }
 
 /* ---- what becomes records -------------------------------------------------
  */
 
+/* More than one copy would be empty: records stay where they are produced. */
+static int command_check_copies(const struct kl_runtime_command *c,
+                                int32_t replication,
+                                struct kl_base_error *error)
+{
+    if (replication <= 1)
+        return 0;
+    return kl_base_error_set(error, KL_EREPLICATION,
+                             "topic %s: %d replicas; this release keeps one",
+                             c->wish.topic, (int)replication);
+}
+
 static int command_create(struct kl_runtime_node *n,
-                          const struct kl_runtime_command *c,
+                          struct kl_runtime_command *c,
                           struct kl_controller_records *out,
                           struct kl_base_error *error)
 {
@@ -36,9 +58,13 @@ static int command_create(struct kl_runtime_node *n,
     int64_t min_isr =
         kl_base_config_value(&c->config, KL_BASE_CONFIG_MIN_INSYNC_REPLICAS);
 
+    int r;
+
     create.name = c->wish.topic;
     create.partition_count = c->wish.number;
-    create.replication_factor = c->wish.replication;
+    /* Records are not copied between nodes yet. */
+    create.replication_factor =
+        c->wish.replication == -1 ? 1 : c->wish.replication;
     create.configs = configs;
     for (size_t i = 0; i < KL_BASE_CONFIG_COUNT; i++) {
         if (!kl_base_config_is_set(&c->config, i))
@@ -57,8 +83,9 @@ static int command_create(struct kl_runtime_node *n,
                                  "%d replicas of topic %s",
                                  (long long)min_isr, (int)c->wish.replication,
                                  c->wish.topic);
-    return kl_controller_create_topic(n->metadata.controller, &create, out,
-                                      NULL, error);
+    r = kl_controller_create_topic(n->metadata.controller, &create, out,
+                                   &c->outcome.topic_id, error);
+    return r ? r : command_check_copies(c, create.replication_factor, error);
 }
 
 static int command_set_config(struct kl_runtime_node *n,
@@ -89,8 +116,44 @@ static int command_set_config(struct kl_runtime_node *n,
                                       &change, 1, out, error);
 }
 
+/* Only the leader, or its order of preference, may be another. */
+static int command_reassign(struct kl_runtime_node *n,
+                            struct kl_runtime_command *c,
+                            struct kl_controller_records *out,
+                            struct kl_base_error *error)
+{
+    struct kl_controller *controller = n->metadata.controller;
+    const struct kl_runtime_wish *w = &c->wish;
+    const struct kl_controller_topic *topic;
+    const struct kl_controller_partition *p = NULL;
+    int r;
+
+    if (!w->replicas && w->replication == 0)
+        return kl_controller_cancel_reassignment(controller, w->topic,
+                                                 w->number, out, error);
+    r = kl_controller_reassign(
+        controller, w->topic, w->number, w->replicas,
+        w->replicas ? w->replica_count : (uint32_t)w->replication, out, error);
+    if (r || !out->count)
+        return r;
+    topic = kl_controller_topic_find(controller, w->topic);
+    p = topic ? kl_controller_partition_at(topic, w->number) : NULL;
+    for (uint32_t i = 0; p && w->replicas && i < w->replica_count; i++)
+        if (!kl_controller_partition_has(p, KL_CONTROLLER_REPLICAS,
+                                         w->replicas[i]))
+            return kl_base_error_set(
+                error, KL_EUNSUPPORTED,
+                "%s/%d: this release does not copy records to broker %d",
+                w->topic, (int)w->number, (int)w->replicas[i]);
+    if (!w->replicas)
+        return kl_base_error_set(error, KL_EUNSUPPORTED,
+                                 "%s/%d: this release keeps one replica",
+                                 w->topic, (int)w->number);
+    return 0;
+}
+
 int kl_runtime_command_records(struct kl_runtime_node *n,
-                               const struct kl_runtime_command *c,
+                               struct kl_runtime_command *c,
                                struct kl_controller_records *out,
                                struct kl_base_error *error)
 {
@@ -102,6 +165,24 @@ int kl_runtime_command_records(struct kl_runtime_node *n,
                                           out, error);
     case KL_RUNTIME_SET_CONFIG:
         return command_set_config(n, c, out, error);
+    case KL_RUNTIME_GROW_TOPIC:
+        return kl_controller_create_partitions(n->metadata.controller,
+                                               c->wish.topic, c->wish.number,
+                                               NULL, out, error);
+    case KL_RUNTIME_ELECT_LEADER:
+        return kl_controller_elect_leader(
+            n->metadata.controller, c->wish.topic, c->wish.number,
+            c->wish.is_unclean ? KL_CONTROLLER_UNCLEAN
+                               : KL_CONTROLLER_PREFERRED,
+            c->wish.broker_id, out, error);
+    case KL_RUNTIME_REASSIGN:
+        return command_reassign(n, c, out, error);
+    case KL_RUNTIME_UNREGISTER_BROKER:
+        return kl_controller_unregister_broker(n->metadata.controller,
+                                               c->wish.broker_id, out,
+                                               &c->outcome.more, error);
+    case KL_RUNTIME_SERVE:
+        return kl_runtime_serve_records(n, c, out, error);
     default:
         KL_UNREACHABLE();
     }
@@ -119,12 +200,15 @@ static int command_partition(struct kl_runtime_node *n,
     const struct kl_controller_topic *topic =
         kl_controller_topic_find(n->metadata.controller, c->wish.topic);
 
-    *out =
-        topic ? kl_runtime_partition_find(n, &topic->id, c->wish.number) : NULL;
-    if (!*out)
-        return kl_base_error_set(error, KL_ENOTOPIC,
-                                 "topic %s has no partition %d", c->wish.topic,
-                                 (int)c->wish.number);
+    int r = topic ? kl_runtime_partition_led(n, &topic->id, c->wish.number, out)
+                  : KL_ENOTOPIC;
+
+    if (r == KL_ENOTLEADER)
+        return kl_base_error_set(error, r, "%s/%d: another node leads it",
+                                 c->wish.topic, (int)c->wish.number);
+    if (r)
+        return kl_base_error_set(error, r, "topic %s has no partition %d",
+                                 c->wish.topic, (int)c->wish.number);
     return 0;
 }
 
@@ -139,6 +223,8 @@ static void command_show(struct kl_runtime_node *n,
     kl_base_buf_init(&buf, &n->alloc);
     if (c->wish.type == KL_RUNTIME_LIST_TOPICS) {
         kl_runtime_describe_topics(n, &buf);
+    } else if (c->wish.type == KL_RUNTIME_DESCRIBE_CLUSTER) {
+        kl_runtime_describe_cluster(n, &buf);
     } else {
         topic = kl_controller_topic_find(n->metadata.controller, c->wish.topic);
         if (topic)
@@ -268,10 +354,20 @@ static void command_run(struct kl_runtime_node *n, struct kl_runtime_request *r,
     case KL_RUNTIME_CREATE_TOPIC:
     case KL_RUNTIME_DELETE_TOPIC:
     case KL_RUNTIME_SET_CONFIG:
+    case KL_RUNTIME_GROW_TOPIC:
+    case KL_RUNTIME_ELECT_LEADER:
+    case KL_RUNTIME_REASSIGN:
+    case KL_RUNTIME_UNREGISTER_BROKER:
         kl_base_list_push(&n->metadata.commands, &c->link);
+        break;
+    case KL_RUNTIME_ADD_VOTER:
+    case KL_RUNTIME_REMOVE_VOTER:
+    case KL_RUNTIME_DESCRIBE_QUORUM:
+        kl_runtime_voters_ask(n, c);
         break;
     case KL_RUNTIME_LIST_TOPICS:
     case KL_RUNTIME_DESCRIBE_TOPIC:
+    case KL_RUNTIME_DESCRIBE_CLUSTER:
         command_show(n, c);
         break;
     case KL_RUNTIME_DELETE_BEFORE:
@@ -280,6 +376,8 @@ static void command_run(struct kl_runtime_node *n, struct kl_runtime_request *r,
     case KL_RUNTIME_LIST_OFFSET:
         command_list_offset(n, c);
         break;
+    case KL_RUNTIME_SERVE:
+        KL_UNREACHABLE();
     }
 }
 
@@ -302,30 +400,34 @@ static char *command_text_copy(char *at, const char **text)
     return at + size;
 }
 
-int kl_runtime_command(struct kl_runtime_node *n,
-                       const struct kl_runtime_wish *wish,
-                       struct kl_runtime_op **out)
+/* Copies the replicas behind the command, where a number may be. */
+static char *command_replicas_copy(char *at, struct kl_runtime_wish *wish)
+{
+    size_t size = wish->replica_count * sizeof *wish->replicas;
+
+    if (size)
+        memcpy(at, wish->replicas, size);
+    wish->replicas = wish->replicas ? (const int32_t *)(const void *)at : NULL;
+    return at + size;
+}
+
+int kl_runtime_command_new(struct kl_runtime_node *n,
+                           const struct kl_runtime_wish *wish,
+                           struct kl_runtime_command **out)
 {
     size_t size = sizeof(struct kl_runtime_command) +
+                  wish->replica_count * sizeof *wish->replicas +
                   command_text_size(wish->topic) +
                   command_text_size(wish->key) + command_text_size(wish->value);
     struct kl_runtime_command *c = kl_base_calloc(&n->alloc, size);
     char *at;
-    int r;
 
+    *out = c;
     if (!c)
         return KL_ENOMEM;
-    if (out) {
-        r = kl_runtime_op_new(&c->op, n, 2);
-        if (r) {
-            kl_base_free(&n->alloc, c, size);
-            return r;
-        }
-        *out = c->op;
-    }
     c->size = size;
     c->wish = *wish;
-    at = (char *)(c + 1);
+    at = command_replicas_copy((char *)(c + 1), &c->wish);
     at = command_text_copy(at, &c->wish.topic);
     at = command_text_copy(at, &c->wish.key);
     (void)command_text_copy(at, &c->wish.value);
@@ -337,6 +439,24 @@ int kl_runtime_command(struct kl_runtime_node *n,
     c->request.run = command_run;
     kl_base_list_init(&c->link);
     kl_runtime_ref(n);
-    kl_runtime_submit(n, &c->request);
     return 0;
+}
+
+int kl_runtime_command(struct kl_runtime_node *n,
+                       const struct kl_runtime_wish *wish,
+                       struct kl_runtime_op **out)
+{
+    struct kl_runtime_command *c;
+    int r = kl_runtime_command_new(n, wish, &c);
+
+    if (!r && out) {
+        r = kl_runtime_op_new(&c->op, n, 2);
+        if (r)
+            kl_runtime_command_free(n, c);
+        else
+            *out = c->op;
+    }
+    if (!r)
+        kl_runtime_submit(n, &c->request);
+    return r;
 }

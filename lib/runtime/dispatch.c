@@ -106,10 +106,12 @@ void kl_runtime_dispatch(struct kl_runtime_node *n, struct kl_runtime_link *l,
         (l && !dispatch_is_known(n, l, &m->envelope)))
         return;
     dispatch_count(&n->stats.messages_received);
+    if (m->envelope.is_response && kl_runtime_response(n, m))
+        return;
     if (dispatch_is_of_quorum(m))
         kl_runtime_quorum_message(n, m);
     else if (m->envelope.api_key == KL_WIRE_DESCRIBE_CLUSTER)
         kl_runtime_join_message(n, m);
-    else
-        dispatch_count(&n->stats.messages_unknown);
+    else if (!m->envelope.is_response)
+        kl_runtime_serve(n, m, data, size);
 }

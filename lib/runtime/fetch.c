@@ -83,7 +83,8 @@ static void fetch_try(struct kl_runtime_node *n,
 
 void kl_runtime_fetch(struct kl_runtime_node *n, struct kl_runtime_fetch *f)
 {
-    struct kl_runtime_partition *part = NULL;
+    struct kl_runtime_partition *part;
+    int code = KL_ECLOSED;
 
     kl_base_list_init(&f->link);
     kl_base_list_init(&f->read.link);
@@ -92,11 +93,11 @@ void kl_runtime_fetch(struct kl_runtime_node *n, struct kl_runtime_fetch *f)
     f->read.slice_count = 0;
     kl_base_stat_add(&n->stats.fetches, 1);
     if (!n->refusing)
-        part = kl_runtime_partition_find(n, &f->topic_id, f->partition);
-    if (part)
+        code = kl_runtime_partition_led(n, &f->topic_id, f->partition, &part);
+    if (!code)
         fetch_try(n, part, f);
     else
-        fetch_fail(n, f, n->refusing ? KL_ECLOSED : KL_ENOTOPIC);
+        fetch_fail(n, f, code);
 }
 
 void kl_runtime_fetch_cancel(struct kl_runtime_node *n,
@@ -121,7 +122,8 @@ void kl_runtime_fetch_event(struct kl_runtime_node *n,
                             struct kl_store_read *read)
 {
     struct kl_runtime_fetch *f = read->user;
-    struct kl_runtime_partition *part = NULL;
+    struct kl_runtime_partition *part;
+    int code;
 
     n->read_count--;
     if (f->state == FETCH_CANCELED) {
@@ -132,9 +134,9 @@ void kl_runtime_fetch_event(struct kl_runtime_node *n,
         fetch_fail(n, f, KL_ECLOSED);
         return;
     }
-    part = kl_runtime_partition_find(n, &f->topic_id, f->partition);
-    if (!part)
-        fetch_fail(n, f, KL_ENOTOPIC);
+    code = kl_runtime_partition_led(n, &f->topic_id, f->partition, &part);
+    if (code)
+        fetch_fail(n, f, code);
     else
         fetch_read_done(n, part, f);
 }
@@ -213,15 +215,16 @@ static void lookup_begin(struct kl_runtime_node *n,
 void kl_runtime_list_offset(struct kl_runtime_node *n,
                             struct kl_runtime_list_offset *l)
 {
-    struct kl_runtime_partition *part = NULL;
+    struct kl_runtime_partition *part;
     struct kl_store_view view;
+    int code = KL_ECLOSED;
 
     kl_base_list_init(&l->link);
     l->offset = -1;
     if (!n->refusing)
-        part = kl_runtime_partition_find(n, &l->topic_id, l->partition);
-    if (!part) {
-        lookup_finish(n, l, n->refusing ? KL_ECLOSED : KL_ENOTOPIC);
+        code = kl_runtime_partition_led(n, &l->topic_id, l->partition, &part);
+    if (code) {
+        lookup_finish(n, l, code);
         return;
     }
     kl_store_log_view(part->log, &view);

@@ -67,12 +67,19 @@ static void join_ask(struct kl_runtime_node *n)
     kl_runtime_links_send(n, &m, &no_session);
 }
 
-/* The folder knows its cluster: the quorum begins. */
+/* The folder knows its cluster: the quorum begins, and an image of it. */
 static int join_begin(struct kl_runtime_node *n)
 {
     struct kl_base_error error = {0};
-    int r = kl_runtime_quorum_open(n, &error);
+    struct kl_controller *controller = NULL;
+    int r = kl_runtime_controller_new(n, &controller);
 
+    if (!r)
+        r = kl_runtime_quorum_open(n, &error);
+    if (!r)
+        kl_runtime_metadata_replace(n, controller, 0);
+    else
+        kl_controller_free(controller);
     if (r) {
         kl_runtime_quorum_close(n);
         kl_runtime_trace(n, KL_TRACE_WARN, "quorum.join code=%s text=%s",

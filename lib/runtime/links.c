@@ -142,6 +142,8 @@ static void links_end(struct kl_runtime_node *n, struct kl_runtime_link *l)
     l->id = 0;
     if (was_up && l->node_id >= 0 && !kl_base_uuid_is_zero(&l->session_id))
         kl_runtime_quorum_lost(n, l);
+    if (l->node_id >= 0)
+        kl_runtime_requests_lost(n, l->node_id, was_up);
     if (!l->is_outgoing) {
         links_free(n, l);
         return;
@@ -158,8 +160,8 @@ void kl_runtime_links_drop(struct kl_runtime_node *n, struct kl_runtime_link *l)
 
 /* ---- sending ------------------------------------------------------------- */
 
-static void links_wait(struct kl_runtime_node *n, struct kl_runtime_link *l,
-                       const void *data, size_t size)
+static int links_wait(struct kl_runtime_node *n, struct kl_runtime_link *l,
+                      const void *data, size_t size)
 {
     struct kl_runtime_parcel *p = NULL;
 
@@ -167,14 +169,15 @@ static void links_wait(struct kl_runtime_node *n, struct kl_runtime_link *l,
         p = kl_runtime_parcel_new(n, data, size);
     if (!p) {
         kl_base_stat_add(&n->stats.messages_lost, 1);
-        return;
+        return KL_EAGAIN;
     }
     kl_base_list_push(&l->waiting, &p->link);
     l->waiting_bytes += size;
+    return 0;
 }
 
-static void links_put(struct kl_runtime_node *n, struct kl_runtime_link *l,
-                      const void *data, size_t size)
+static int links_put(struct kl_runtime_node *n, struct kl_runtime_link *l,
+                     const void *data, size_t size)
 {
     int r = KL_EAGAIN;
 
@@ -182,14 +185,15 @@ static void links_put(struct kl_runtime_node *n, struct kl_runtime_link *l,
         r = kl_net_send(n->net, l->id, data, size);
         l->is_blocked = r == KL_EAGAIN;
     }
-    if (r == KL_EAGAIN) {
-        links_wait(n, l, data, size);
-    } else if (r) {
-        kl_base_stat_add(&n->stats.messages_lost, 1);
-        kl_runtime_links_drop(n, l);
-    } else {
+    if (r == KL_EAGAIN)
+        return links_wait(n, l, data, size);
+    if (!r) {
         kl_base_stat_add(&n->stats.messages_sent, 1);
+        return 0;
     }
+    kl_base_stat_add(&n->stats.messages_lost, 1);
+    kl_runtime_links_drop(n, l);
+    return KL_EAGAIN;
 }
 
 static void links_flush(struct kl_runtime_node *n, struct kl_runtime_link *l)
@@ -243,19 +247,25 @@ static struct kl_runtime_link *links_dial(struct kl_runtime_node *n,
     return l;
 }
 
-void kl_runtime_links_send_bytes(struct kl_runtime_node *n, int32_t node_id,
-                                 const struct kl_base_uuid *session_id,
-                                 const void *data, size_t size)
+static int links_put_local(struct kl_runtime_node *n, const void *data,
+                           size_t size)
+{
+    struct kl_runtime_parcel *p = kl_runtime_parcel_new(n, data, size);
+
+    if (!p)
+        return KL_EAGAIN;
+    kl_base_list_push(&n->links.local, &p->link);
+    return 0;
+}
+
+int kl_runtime_links_send_bytes(struct kl_runtime_node *n, int32_t node_id,
+                                const struct kl_base_uuid *session_id,
+                                const void *data, size_t size)
 {
     struct kl_runtime_link *l;
 
-    if (node_id == n->id) {
-        struct kl_runtime_parcel *p = kl_runtime_parcel_new(n, data, size);
-
-        if (p)
-            kl_base_list_push(&n->links.local, &p->link);
-        return;
-    }
+    if (node_id == n->id)
+        return links_put_local(n, data, size);
     if (!kl_base_uuid_is_zero(session_id)) {
         l = links_of_session(n, session_id);
     } else {
@@ -264,23 +274,23 @@ void kl_runtime_links_send_bytes(struct kl_runtime_node *n, int32_t node_id,
             l = links_dial(n, l, node_id);
     }
     if (l)
-        links_put(n, l, data, size);
-    else
-        kl_base_stat_add(&n->stats.messages_lost, 1);
+        return links_put(n, l, data, size);
+    kl_base_stat_add(&n->stats.messages_lost, 1);
+    return KL_EAGAIN;
 }
 
-void kl_runtime_links_send(struct kl_runtime_node *n,
-                           const struct kl_wire_message *message,
-                           const struct kl_base_uuid *session_id)
+int kl_runtime_links_send(struct kl_runtime_node *n,
+                          const struct kl_wire_message *message,
+                          const struct kl_base_uuid *session_id)
 {
     struct kl_base_buf *b = &n->links.bytes;
 
     kl_base_buf_clear(b);
     if (kl_wire_message_encode(message, b, NULL) == 0)
-        kl_runtime_links_send_bytes(n, message->envelope.destination_id,
-                                    session_id, b->data, b->size);
-    else
-        kl_base_stat_add(&n->stats.messages_lost, 1);
+        return kl_runtime_links_send_bytes(n, message->envelope.destination_id,
+                                           session_id, b->data, b->size);
+    kl_base_stat_add(&n->stats.messages_lost, 1);
+    return KL_EAGAIN;
 }
 
 /* ---- what the net tells -------------------------------------------------- */

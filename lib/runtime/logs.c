@@ -108,8 +108,8 @@ static int logs_delete(struct kl_runtime_node *n, struct kl_store_log *log)
     return r;
 }
 
-/* Finds or makes the log of a partition and leads it; one that was moved to
- * other nodes goes. */
+/* Finds or makes the log of a partition, and leads it where it is to; one that
+ * was moved to other nodes goes. */
 static int logs_ensure(struct kl_runtime_node *n,
                        const struct kl_controller_topic *topic,
                        int32_t partition, enum kl_store_flush flush,
@@ -120,6 +120,7 @@ static int logs_ensure(struct kl_runtime_node *n,
     struct kl_store_id id = {topic->id, partition};
     struct kl_store_log *log = kl_store_find(n->store, &id);
     struct kl_store_view view;
+    int leads;
     int r;
 
     if (!logs_is_hosted(n, topic, partition))
@@ -128,13 +129,15 @@ static int logs_ensure(struct kl_runtime_node *n,
         kl_store_log_configure(log, config);
     else if ((r = kl_store_create(n->store, &id, flush, config, &log)))
         return r;
+    leads = kl_runtime_broker_leads(n, state);
     kl_store_log_view(log, &view);
-    if (kl_batch_epochs_last(view.epochs) < state->leader_epoch) {
+    if (leads && kl_batch_epochs_last(view.epochs) < state->leader_epoch) {
         r = kl_store_start_epoch(log, state->leader_epoch);
         if (r)
             return r;
     }
-    return kl_runtime_partition_attach(n, log, topic, state->leader_epoch);
+    return kl_runtime_partition_attach(n, log, topic, state->leader_epoch,
+                                       leads);
 }
 
 static int logs_ensure_topic(struct kl_runtime_node *n,
@@ -218,6 +221,7 @@ int kl_runtime_logs_apply_delta(struct kl_runtime_node *n)
     for (size_t i = 0; i < count; i++)
         logs_trace(n, &d[i]);
     kl_controller_delta_clear(c);
+    kl_runtime_broker_look(n);
     return result;
 }
 
@@ -229,6 +233,7 @@ int kl_runtime_logs_agree(struct kl_runtime_node *n,
     struct kl_store_log *log = NULL;
 
     kl_controller_delta_clear(n->metadata.controller);
+    kl_runtime_broker_look(n);
     for (size_t i = 0; i < count; i++) {
         const struct kl_controller_topic *topic = kl_controller_topic_at(c, i);
         int r = logs_ensure_topic(n, topic);

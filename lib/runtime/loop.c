@@ -60,6 +60,9 @@ int kl_runtime_turn(struct kl_runtime_node *n)
     moved |= kl_runtime_events_run(n);
     moved |= kl_runtime_metadata_step(n);
     moved |= kl_runtime_quorum_step(n);
+    moved |= kl_runtime_forward_step(n);
+    moved |= kl_runtime_broker_step(n);
+    moved |= kl_runtime_requests_step(n);
     moved |= kl_runtime_links_step(n);
     moved |= kl_runtime_join_step(n);
     moved |= kl_runtime_snapshot_step(n);

@@ -18,8 +18,8 @@ int kl_runtime_metadata_is_idle(const struct kl_runtime_node *n)
            kl_runtime_quorum_is_idle(n);
 }
 
-/* The batch under way is over, one way or the other. */
-static void metadata_finish(struct kl_runtime_node *n, int code)
+/* There is no batch under way any more; the command that wanted it. */
+static struct kl_runtime_command *metadata_drop(struct kl_runtime_node *n)
 {
     struct kl_runtime_metadata *m = &n->metadata;
     struct kl_runtime_command *c = m->command;
@@ -28,10 +28,44 @@ static void metadata_finish(struct kl_runtime_node *n, int code)
     m->frame = NULL;
     m->is_proposed = 0;
     m->end_offset = -1;
+    m->base_offset = -1;
     m->command = NULL;
     kl_controller_records_clear(&m->records);
-    if (c)
+    return c;
+}
+
+/* It is the next one again. */
+static void metadata_again(struct kl_runtime_node *n,
+                           struct kl_runtime_command *c)
+{
+    kl_base_list_push(n->metadata.commands.next, &c->link);
+}
+
+/* The batch under way is over, one way or the other. */
+static void metadata_finish(struct kl_runtime_node *n, int code)
+{
+    struct kl_runtime_command *c = metadata_drop(n);
+
+    if (!c)
+        return;
+    if (!code && c->outcome.more)
+        metadata_again(n, c);
+    else
         kl_runtime_command_finish(n, c, code, NULL);
+}
+
+int kl_runtime_metadata_fits(struct kl_runtime_node *n, int64_t leo)
+{
+    struct kl_runtime_metadata *m = &n->metadata;
+    struct kl_runtime_command *c;
+
+    if (m->base_offset < 0 || m->base_offset == leo)
+        return 1;
+    c = metadata_drop(n);
+    if (c)
+        metadata_again(n, c);
+    kl_runtime_metadata_retry(n);
+    return 0;
 }
 
 int kl_runtime_metadata_build(struct kl_runtime_node *n)
@@ -91,11 +125,19 @@ void kl_runtime_metadata_applied(struct kl_runtime_node *n, int code)
         metadata_finish(n, code);
 }
 
+void kl_runtime_metadata_lead(struct kl_runtime_node *n)
+{
+    n->metadata.is_leading = 1;
+    if (n->broker.is_wanted)
+        kl_controller_activate(n->metadata.controller, n->now_ns);
+}
+
 void kl_runtime_metadata_lead_lost(struct kl_runtime_node *n)
 {
     struct kl_runtime_metadata *m = &n->metadata;
 
     m->is_leading = 0;
+    kl_controller_resign(m->controller);
     if (m->frame && !m->is_proposed)
         metadata_finish(n, KL_ENOTCONTROLLER);
 }
@@ -132,6 +174,50 @@ static void metadata_refuse(struct kl_runtime_node *n)
             KL_ENOTCONTROLLER, NULL);
 }
 
+static void metadata_place(struct kl_runtime_node *n)
+{
+    struct kl_raft_view view;
+
+    if (!n->quorum.raft)
+        return; /* nothing becomes a batch */
+    kl_raft_view(n->quorum.raft, &view);
+    n->metadata.base_offset = view.leo;
+}
+
+/* What time asks for becomes a frame: brokers that are silent, elections. */
+static int metadata_tick(struct kl_runtime_node *n)
+{
+    struct kl_runtime_metadata *m = &n->metadata;
+    int r;
+
+    if (!m->is_leading || n->store_failed ||
+        kl_controller_deadline(m->controller) > n->now_ns)
+        return 0;
+    metadata_place(n);
+    r = kl_controller_tick(m->controller, n->now_ns, &m->records, NULL);
+    if (!r && m->records.count)
+        r = kl_runtime_metadata_build(n);
+    if (m->frame)
+        return 1;
+    kl_controller_records_clear(&m->records);
+    if (r)
+        kl_runtime_metadata_retry(n);
+    return 0;
+}
+
+/* The controller is asked when it wants to be, but for a batch under way. */
+static void metadata_wake(struct kl_runtime_node *n)
+{
+    struct kl_runtime_metadata *m = &n->metadata;
+    int waits = m->frame || m->end_offset >= 0 ||
+                !kl_base_list_is_empty(&m->retry.link);
+
+    kl_runtime_turn_at(n, &m->tick,
+                       !m->is_leading || waits
+                           ? INT64_MAX
+                           : kl_controller_deadline(m->controller));
+}
+
 /* The next command becomes a frame. */
 static int metadata_begin(struct kl_runtime_node *n)
 {
@@ -144,6 +230,8 @@ static int metadata_begin(struct kl_runtime_node *n)
     if (!link)
         return 0;
     c = KL_BASE_CONTAINER(link, struct kl_runtime_command, link);
+    c->outcome.more = 0;
+    metadata_place(n);
     r = n->store_failed ? KL_EFAILED
                         : kl_runtime_command_records(n, c, &m->records, &error);
     if (!r && m->records.count)
@@ -164,11 +252,13 @@ int kl_runtime_metadata_step(struct kl_runtime_node *n)
 
     moved |= kl_runtime_catch_up_step(n);
     while (!m->frame && m->end_offset < 0 &&
-           (m->is_leading || n->store_failed) && metadata_begin(n))
+           (m->is_leading || n->store_failed) &&
+           (metadata_tick(n) || metadata_begin(n)))
         moved = 1;
     if (!m->is_leading && !kl_runtime_quorum_is_alone(n) &&
         !kl_runtime_quorum_is_leader(n))
         metadata_refuse(n);
+    metadata_wake(n);
     return moved;
 }
 

@@ -78,10 +78,13 @@ int kl_runtime_controller_new(struct kl_runtime_node *n,
     uint32_t frame_max = kl_store_frame_max(n->store);
 
     options.broker_id = n->id;
+    options.cluster_id = kl_store_identity(n->store)->cluster_id;
     options.seed = kl_runtime_seed(n);
     options.batch_bytes_max = frame_max - KL_BATCH_OVERHEAD;
     if (options.batch_bytes_max > KL_CONTROLLER_BATCH_BYTES)
         options.batch_bytes_max = KL_CONTROLLER_BATCH_BYTES;
+    options.session_timeout_ms = (int32_t)kl_base_config_value(
+        &n->config, KL_BASE_CONFIG_BROKER_SESSION_TIMEOUT_MS);
     options.check = kl_runtime_topic_config_check;
     return kl_controller_new(out, &n->alloc, &options);
 }
@@ -166,8 +169,10 @@ static int metadata_open_alone(struct kl_runtime_node *n,
 
     if (!r)
         r = metadata_bootstrap(n, error);
-    if (!r)
-        r = kl_runtime_logs_agree(n, error);
+    if (r)
+        return r;
+    kl_runtime_broker_open(n);
+    r = kl_runtime_logs_agree(n, error);
     n->metadata.is_caught_up = r == 0;
     return r;
 }
@@ -181,18 +186,22 @@ int kl_runtime_metadata_open(struct kl_runtime_node *n,
     m->token = 0;
     m->is_leading = m->is_caught_up = m->code = 0;
     m->is_stale = 0;
+    m->base_offset = -1;
     kl_controller_records_init(&m->records, &n->alloc);
     if (!r)
         r = kl_runtime_controller_new(n, &m->controller);
     if (!r)
         r = kl_runtime_snapshot_open(n, error);
     if (!r && kl_runtime_join_is_asking(n))
-        return kl_runtime_join_open(n, error);
-    if (!r)
+        r = kl_runtime_join_open(n, error);
+    else if (!r)
         r = kl_runtime_quorum_open(n, error);
-    if (!r && kl_runtime_quorum_is_alone(n))
-        r = metadata_open_alone(n, error);
-    return r;
+    if (r)
+        return r;
+    if (kl_runtime_quorum_is_alone(n))
+        return metadata_open_alone(n, error);
+    kl_runtime_broker_open(n);
+    return 0;
 }
 
 void kl_runtime_metadata_close(struct kl_runtime_node *n)
@@ -204,6 +213,7 @@ void kl_runtime_metadata_close(struct kl_runtime_node *n)
     m->frame = NULL;
     m->end_offset = -1;
     kl_runtime_timer_cancel(n, &m->retry);
+    kl_runtime_timer_cancel(n, &m->tick);
     kl_runtime_quorum_close(n);
     kl_runtime_snapshot_close(n);
     kl_runtime_timer_cancel(n, &n->join.timer);

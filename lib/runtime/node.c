@@ -82,6 +82,12 @@ static void node_init_lists(struct kl_runtime_node *n)
     kl_base_list_init(&n->metadata.commands);
     kl_base_list_init(&n->links.all);
     kl_base_list_init(&n->links.local);
+    kl_base_list_init(&n->requests.all);
+    kl_base_list_init(&n->requests.ended);
+    kl_base_list_init(&n->forwarded);
+    kl_runtime_timer_init(&n->requests.timer);
+    kl_runtime_timer_init(&n->broker.timer);
+    kl_runtime_timer_init(&n->metadata.tick);
     kl_runtime_quorum_init(n);
     kl_runtime_timer_init(&n->metadata.retry);
     kl_runtime_timer_init(&n->join.timer);
@@ -428,6 +434,9 @@ void kl_runtime_teardown(struct kl_runtime_node *n)
     n->refusing = 1;
     atomic_store(&n->state, KL_NODE_STOPPING);
     kl_runtime_metadata_abort(n);
+    kl_runtime_broker_close(n);
+    kl_runtime_requests_close(n);
+    kl_runtime_forward_close(n);
     node_abort_partitions(n);
     /* What waits for a time ends, too. */
     (void)kl_runtime_timers_fire(n, INT64_MAX);

@@ -23,10 +23,18 @@ uint32_t kl_runtime_topic_batch_max(const struct kl_runtime_node *n,
     return partition_batch_max(n, &config);
 }
 
+/* Another node may lead it: what is here may or may not be there. */
+static void partition_resign(struct kl_runtime_node *n,
+                             struct kl_runtime_partition *p)
+{
+    kl_runtime_produce_abort(n, p, KL_ENOTLEADER, KL_EUNKNOWN);
+    kl_runtime_fetch_abort(n, p, KL_ENOTLEADER);
+}
+
 int kl_runtime_partition_attach(struct kl_runtime_node *n,
                                 struct kl_store_log *log,
                                 const struct kl_controller_topic *topic,
-                                int32_t leader_epoch)
+                                int32_t leader_epoch, int is_leader)
 {
     struct kl_runtime_partition *p = kl_runtime_partition_of(log);
     struct kl_store_view view;
@@ -48,6 +56,9 @@ int kl_runtime_partition_attach(struct kl_runtime_node *n,
     p->level = view.flush == KL_STORE_FLUSH_COMMIT ? KL_LEVEL_DURABLE
                                                    : KL_LEVEL_MEMORY;
     p->leader_epoch = leader_epoch;
+    if (p->is_leader && !is_leader)
+        partition_resign(n, p);
+    p->is_leader = is_leader;
     p->batch_max = kl_runtime_topic_batch_max(n, topic);
     return 0;
 }
@@ -85,6 +96,22 @@ kl_runtime_partition_find(struct kl_runtime_node *n,
     id.partition = partition;
     log = kl_store_find(n->store, &id);
     return log ? kl_runtime_partition_of(log) : NULL;
+}
+
+int kl_runtime_partition_led(struct kl_runtime_node *n,
+                             const struct kl_base_uuid *topic_id,
+                             int32_t partition,
+                             struct kl_runtime_partition **out)
+{
+    const struct kl_controller_topic *topic =
+        kl_controller_topic_find_id(n->metadata.controller, topic_id);
+
+    *out = kl_runtime_partition_find(n, topic_id, partition);
+    if (*out && (*out)->is_leader)
+        return 0;
+    *out = NULL;
+    return topic && kl_controller_partition_at(topic, partition) ? KL_ENOTLEADER
+                                                                 : KL_ENOTOPIC;
 }
 
 static void partition_durable(struct kl_runtime_node *n,

@@ -76,10 +76,10 @@ void kl_runtime_produce(struct kl_runtime_node *n, struct kl_runtime_produce *p)
     p->level = 0;
     p->begun_ns = n->now_ns;
     if (!r) {
-        part = kl_runtime_partition_find(n, &p->topic_id, p->partition);
-        r = !part                        ? KL_ENOTOPIC
-            : produce_must_wait(n, part) ? KL_EAGAIN
-                                         : produce_append(n, part, p);
+        r = kl_runtime_partition_led(n, &p->topic_id, p->partition, &part);
+        if (!r)
+            r = produce_must_wait(n, part) ? KL_EAGAIN
+                                           : produce_append(n, part, p);
     }
     if (r == KL_EAGAIN) {
         kl_base_stat_add(&n->stats.produce_delayed, 1);

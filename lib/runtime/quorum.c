@@ -79,12 +79,14 @@ static int quorum_applied(struct kl_runtime_node *n,
 }
 
 static int quorum_proposal(struct kl_runtime_node *n,
+                           const struct kl_raft_view *view,
                            struct kl_raft_event *event)
 {
     struct kl_runtime_metadata *m = &n->metadata;
 
     if (!m->frame || m->is_proposed || !m->is_leading ||
-        !kl_base_list_is_empty(&m->retry.link))
+        !kl_base_list_is_empty(&m->retry.link) ||
+        !kl_runtime_metadata_fits(n, view->leo))
         return 0;
     m->is_proposed = 1;
     event->type = KL_RAFT_PROPOSE;
@@ -110,7 +112,7 @@ static int quorum_next(struct kl_runtime_node *n, struct kl_raft_event *event)
     kl_raft_view(q->raft, &view);
     if (quorum_persisted(n, event) || quorum_durable(n, &view, event) ||
         quorum_applied(n, event) || quorum_told(n, event) ||
-        quorum_proposal(n, event))
+        quorum_proposal(n, &view, event))
         return 1;
     event->type = KL_RAFT_TIME;
     return kl_raft_deadline(q->raft) <= n->now_ns;

@@ -122,7 +122,7 @@ static void quorum_send(struct kl_runtime_node *n,
     if (e->send.after > n->quorum.persisted_id)
         quorum_hold(n, e);
     else
-        kl_runtime_links_send(n, &e->send.message, &e->send.session_id);
+        (void)kl_runtime_links_send(n, &e->send.message, &e->send.session_id);
 }
 
 void kl_runtime_quorum_release(struct kl_runtime_node *n)
@@ -138,8 +138,8 @@ void kl_runtime_quorum_release(struct kl_runtime_node *n)
         if (p->after > n->quorum.persisted_id)
             continue;
         kl_base_list_remove(&p->link);
-        kl_runtime_links_send_bytes(n, p->node_id, &p->session_id, p->data,
-                                    p->size);
+        (void)kl_runtime_links_send_bytes(n, p->node_id, &p->session_id,
+                                          p->data, p->size);
         kl_runtime_parcel_free(n, p);
     }
 }
@@ -204,7 +204,7 @@ static int quorum_carry_out(struct kl_runtime_node *n,
         quorum_role(n, e);
         return 0;
     case KL_RAFT_LEAD:
-        n->metadata.is_leading = 1;
+        kl_runtime_metadata_lead(n);
         return 0;
     case KL_RAFT_COMPLETE:
         kl_runtime_metadata_complete(n, e->complete.token, e->complete.code);

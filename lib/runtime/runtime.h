@@ -223,7 +223,17 @@ enum kl_runtime_command_type {
     KL_RUNTIME_LIST_TOPICS,
     KL_RUNTIME_DESCRIBE_TOPIC,
     KL_RUNTIME_DELETE_BEFORE, /* number: partition; offset */
-    KL_RUNTIME_LIST_OFFSET    /* number: partition; offset: spec; timestamp */
+    KL_RUNTIME_LIST_OFFSET,   /* number: partition; offset: spec; timestamp */
+    KL_RUNTIME_GROW_TOPIC,    /* number: partitions */
+    KL_RUNTIME_ELECT_LEADER,  /* number: partition; is_unclean; broker_id */
+    KL_RUNTIME_REASSIGN, /* number: partition; replicas, or replication: so many
+                            to be chosen, 0 = as it was */
+    KL_RUNTIME_UNREGISTER_BROKER, /* broker_id */
+    KL_RUNTIME_ADD_VOTER,         /* broker_id; is_forced */
+    KL_RUNTIME_REMOVE_VOTER,      /* broker_id; is_forced */
+    KL_RUNTIME_DESCRIBE_CLUSTER,
+    KL_RUNTIME_DESCRIBE_QUORUM,
+    KL_RUNTIME_SERVE /* a request of another node; the runtime's own */
 };
 
 /* What is wanted; texts are copied by the call. */
@@ -238,6 +248,11 @@ struct kl_runtime_wish
     const char *value;
     int64_t offset;
     int64_t timestamp;
+    int32_t broker_id; /* -1 = nobody in particular */
+    const int32_t *replicas;
+    uint32_t replica_count;
+    int is_unclean;
+    int is_forced;
 };
 
 /* Begins a command; *out is an operation with one reference for the caller, or

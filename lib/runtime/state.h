@@ -20,6 +20,7 @@
 #include "os/fork.h"
 #include "os/thread.h"
 #include "raft/raft.h"
+#include "runtime/cluster.h"
 #include "runtime/runtime.h"
 
 #include <kraftlog/client.h>
@@ -72,9 +73,17 @@ struct kl_runtime_stats
     kl_base_stat messages_unknown;     /* of a kind or version of others */
     kl_base_stat messages_foreign;     /* of another cluster */
     kl_base_stat messages_misdirected; /* for or from another node */
-    kl_base_stat topics;               /* gauge */
-    kl_base_stat partitions;           /* gauge */
-    struct kl_base_histogram ack_us;   /* produce until acknowledged */
+    kl_base_stat calls;                /* requests sent to a controller */
+    kl_base_stat calls_timed_out;
+    kl_base_stat calls_not_controller; /* answered by who is none */
+    kl_base_stat served;               /* requests that were made of this one */
+    kl_base_stat served_not_controller;
+    kl_base_stat broker_refused;     /* registrations and heartbeats */
+    kl_base_stat brokers;            /* gauge: registered */
+    kl_base_stat brokers_inactive;   /* gauge: of them */
+    kl_base_stat topics;             /* gauge */
+    kl_base_stat partitions;         /* gauge */
+    struct kl_base_histogram ack_us; /* produce until acknowledged */
 };
 
 /* ---- links ---------------------------------------------------------------
@@ -140,6 +149,9 @@ struct kl_runtime_metadata
     int64_t end_offset;           /* taken: its end; -1 = none */
     struct kl_base_list commands; /* waiting */
     int is_leading;               /* commands may become batches */
+    int64_t base_offset;          /* that the batch was made for, -1 = any */
+    size_t served_count;          /* commands of other nodes */
+    struct kl_runtime_timer tick; /* of the controller */
     int is_caught_up;             /* logs follow the image */
 
     int64_t commit;  /* may be applied up to here */
@@ -256,6 +268,7 @@ struct kl_runtime_partition
 {
     struct kl_store_log *log;
     int32_t leader_epoch;
+    int is_leader; /* else nobody appends or reads here */
     uint32_t batch_max;
     int level;
     struct kl_base_list waiting;  /* produce: KL_EAGAIN from the store */
@@ -327,9 +340,13 @@ struct kl_runtime_node
     struct kl_runtime_quorum quorum;
     struct kl_runtime_snapshots snapshots;
     struct kl_runtime_join join;
-    struct kl_base_list stalled; /* partitions that wait for room */
-    size_t produce_count;        /* not finished */
-    size_t read_count;           /* fetches and look-ups in the store */
+    struct kl_runtime_requests requests;
+    struct kl_runtime_broker broker;
+    size_t forwarded_count;        /* commands that the controller has */
+    struct kl_base_list forwarded; /* of them: done, and not applied here */
+    struct kl_base_list stalled;   /* partitions that wait for room */
+    size_t produce_count;          /* not finished */
+    size_t read_count;             /* fetches and look-ups in the store */
     struct kl_base_list produce_done;
     struct kl_base_list fetch_done;
     struct kl_base_list lookup_done;
@@ -435,7 +452,7 @@ void kl_runtime_turn_at(struct kl_runtime_node *n, struct kl_runtime_timer *t,
 int kl_runtime_partition_attach(struct kl_runtime_node *n,
                                 struct kl_store_log *log,
                                 const struct kl_controller_topic *topic,
-                                int32_t leader_epoch);
+                                int32_t leader_epoch, int is_leader);
 /* Finishes what waits at the partition with a code, then frees it. */
 void kl_runtime_partition_detach(struct kl_runtime_node *n,
                                  struct kl_store_log *log, int code);
@@ -453,6 +470,11 @@ struct kl_runtime_partition *
 kl_runtime_partition_find(struct kl_runtime_node *n,
                           const struct kl_base_uuid *topic_id,
                           int32_t partition);
+/* The same for who wants to append or read: 0, KL_ENOTLEADER, KL_ENOTOPIC. */
+int kl_runtime_partition_led(struct kl_runtime_node *n,
+                             const struct kl_base_uuid *topic_id,
+                             int32_t partition,
+                             struct kl_runtime_partition **out);
 /* Distributes what the store has to tell. 1 where there was something. */
 int kl_runtime_events_run(struct kl_runtime_node *n);
 
@@ -512,6 +534,11 @@ void kl_runtime_metadata_read_done(struct kl_runtime_node *n);
 void kl_runtime_metadata_applied(struct kl_runtime_node *n, int code);
 /* Tries again, a little later. */
 void kl_runtime_metadata_retry(struct kl_runtime_node *n);
+/* The quorum says that commands may become batches. */
+void kl_runtime_metadata_lead(struct kl_runtime_node *n);
+/* The batch under way was made for this place in the log: 1, or it is given up,
+ * and its command is looked at again. */
+int kl_runtime_metadata_fits(struct kl_runtime_node *n, int64_t leo);
 /* Commands become batches no more; what has not been proposed ends. */
 void kl_runtime_metadata_lead_lost(struct kl_runtime_node *n);
 /* Another image, of everything below end; it belongs to the node from now on.
@@ -651,13 +678,13 @@ void kl_runtime_links_close(struct kl_runtime_node *n);
 int kl_runtime_links_step(struct kl_runtime_node *n);
 /* Sends to the node that the envelope names, which may be this one: over the
  * link of a session where that is not zero, as an answer, else over any; a node
- * without one is dialled. What cannot be sent is lost. */
-void kl_runtime_links_send(struct kl_runtime_node *n,
-                           const struct kl_wire_message *message,
-                           const struct kl_base_uuid *session_id);
-void kl_runtime_links_send_bytes(struct kl_runtime_node *n, int32_t node_id,
-                                 const struct kl_base_uuid *session_id,
-                                 const void *data, size_t size);
+ * without one is dialled. What cannot be sent is lost: KL_EAGAIN. */
+int kl_runtime_links_send(struct kl_runtime_node *n,
+                          const struct kl_wire_message *message,
+                          const struct kl_base_uuid *session_id);
+int kl_runtime_links_send_bytes(struct kl_runtime_node *n, int32_t node_id,
+                                const struct kl_base_uuid *session_id,
+                                const void *data, size_t size);
 /* Gives a link up; it may be gone afterwards. */
 void kl_runtime_links_drop(struct kl_runtime_node *n,
                            struct kl_runtime_link *l);
@@ -722,8 +749,18 @@ struct kl_runtime_command
     struct kl_base_config config;
     struct kl_runtime_op *op;
     struct kl_runtime_list_offset list_offset;
+    struct kl_runtime_asker asker;     /* of another node, or nobody */
+    struct kl_runtime_outcome outcome; /* for the asker */
+    struct kl_runtime_call call;       /* to the controller, if not here */
+    int64_t applies_at; /* it is done there: applied below this offset */
     size_t size;
 };
+/* One that nobody waits for, and that is not submitted. KL_ENOMEM. */
+int kl_runtime_command_new(struct kl_runtime_node *n,
+                           const struct kl_runtime_wish *wish,
+                           struct kl_runtime_command **out);
+void kl_runtime_command_free(struct kl_runtime_node *n,
+                             struct kl_runtime_command *c);
 /* Completes its operation and frees it. */
 void kl_runtime_command_finish(struct kl_runtime_node *n,
                                struct kl_runtime_command *c, int code,
@@ -735,11 +772,15 @@ void kl_runtime_command_started(struct kl_runtime_node *n,
                                 int64_t durable_start, int code);
 /* The records that carry the command out; see controller.h. */
 int kl_runtime_command_records(struct kl_runtime_node *n,
-                               const struct kl_runtime_command *c,
+                               struct kl_runtime_command *c,
                                struct kl_controller_records *out,
                                struct kl_base_error *error);
 void kl_runtime_describe_topics(const struct kl_runtime_node *n,
                                 struct kl_base_buf *out);
+void kl_runtime_describe_cluster(const struct kl_runtime_node *n,
+                                 struct kl_base_buf *out);
+void kl_runtime_describe_quorum(
+    const struct kl_wire_describe_quorum_response *q, struct kl_base_buf *out);
 void kl_runtime_describe_topic(const struct kl_runtime_node *n,
                                const struct kl_controller_topic *topic,
                                struct kl_base_buf *out);

@@ -30,6 +30,8 @@ int kl_runtime_stop_step(struct kl_runtime_node *n)
     if (!n->refusing) {
         if (!n->store_failed && !stop_is_drained(n))
             return 0;
+        if (!kl_runtime_broker_may_stop(n))
+            return 0;
         if (!n->is_leaving) {
             n->is_leaving = 1;
             kl_runtime_quorum_resign(n);

@@ -48,6 +48,9 @@ void cluster_fixture_open(struct cluster_fixture *c, int index);
 void cluster_fixture_wipe(struct cluster_fixture *c, int index);
 /* All of them, until each has the image. */
 void cluster_fixture_open_all(struct cluster_fixture *c);
+/* The same, until each is an active broker and knows it. */
+void cluster_fixture_open_active(struct cluster_fixture *c);
+int cluster_fixture_is_active(const struct cluster_fixture *c, int index);
 /* In order, while the others go on; or as a crash does. */
 void cluster_fixture_stop(struct cluster_fixture *c, int index);
 void cluster_fixture_crash(struct cluster_fixture *c, int index);
