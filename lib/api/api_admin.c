@@ -2,8 +2,25 @@
  * kl_admin_*: checks of the arguments, then a command of the runtime.
  */
 #include "api/api_handle.h"
+#include "wire/wire.h"
 
 #include <kraftlog/admin.h>
+
+/* Of a topic, or of none. */
+static int admin_names_topic(enum kl_runtime_command_type type)
+{
+    switch (type) {
+    case KL_RUNTIME_LIST_TOPICS:
+    case KL_RUNTIME_DESCRIBE_CLUSTER:
+    case KL_RUNTIME_DESCRIBE_QUORUM:
+    case KL_RUNTIME_UNREGISTER_BROKER:
+    case KL_RUNTIME_ADD_VOTER:
+    case KL_RUNTIME_REMOVE_VOTER:
+        return 0;
+    default:
+        return 1;
+    }
+}
 
 static int admin_begin(kl_client *client, const struct kl_runtime_wish *wish,
                        uint32_t flags, kl_op **op_out)
@@ -15,7 +32,7 @@ static int admin_begin(kl_client *client, const struct kl_runtime_wish *wish,
         *op_out = NULL;
     if (!client || flags)
         return KL_EINVAL;
-    if (!wish->topic && wish->type != KL_RUNTIME_LIST_TOPICS)
+    if (!wish->topic && admin_names_topic(wish->type))
         return KL_EINVAL;
     if (!wish->key && wish->type == KL_RUNTIME_SET_CONFIG)
         return KL_EINVAL;
@@ -63,6 +80,18 @@ int kl_admin_delete_topic(kl_client *client, const char *name, uint32_t flags,
     struct kl_runtime_wish wish = {
         .type = KL_RUNTIME_DELETE_TOPIC,
         .topic = name,
+    };
+
+    return admin_begin(client, &wish, flags, op_out);
+}
+
+int kl_admin_grow_topic(kl_client *client, const char *topic,
+                        int32_t partitions, uint32_t flags, kl_op **op_out)
+{
+    struct kl_runtime_wish wish = {
+        .type = KL_RUNTIME_GROW_TOPIC,
+        .topic = topic,
+        .number = partitions,
     };
 
     return admin_begin(client, &wish, flags, op_out);
@@ -131,4 +160,92 @@ int kl_admin_list_offset(kl_client *client, const char *topic,
         (spec == KL_OFFSET_TIMESTAMP && timestamp_ms < 0))
         wish.topic = NULL; /* refused below, with *op_out set */
     return admin_begin(client, &wish, flags, op_out);
+}
+
+int kl_admin_elect_leader(kl_client *client, const char *topic,
+                          int32_t partition, int32_t leader_id, uint32_t flags,
+                          kl_op **op_out)
+{
+    struct kl_runtime_wish wish = {
+        .type = KL_RUNTIME_ELECT_LEADER,
+        .topic = topic,
+        .number = partition,
+        .broker_id = leader_id,
+        .is_unclean = (flags & KL_ELECT_UNCLEAN) != 0,
+    };
+
+    if (partition < 0 || leader_id < -1 || (leader_id >= 0 && !wish.is_unclean))
+        wish.topic = NULL; /* refused below, with *op_out set */
+    return admin_begin(client, &wish, flags & ~KL_ELECT_UNCLEAN, op_out);
+}
+
+int kl_admin_reassign(kl_client *client, const char *topic, int32_t partition,
+                      const int32_t *replicas, uint32_t count, uint32_t flags,
+                      kl_op **op_out)
+{
+    struct kl_runtime_wish wish = {
+        .type = KL_RUNTIME_REASSIGN,
+        .topic = topic,
+        .number = partition,
+        .replicas = replicas,
+        .replica_count = replicas ? count : 0,
+    };
+
+    if (partition < 0 || (replicas != NULL) != (count > 0) ||
+        count > KL_WIRE_REPLICAS_MAX)
+        wish.topic = NULL; /* refused below, with *op_out set */
+    return admin_begin(client, &wish, flags, op_out);
+}
+
+/* ---- the cluster --------------------------------------------------------- */
+
+int kl_admin_describe_cluster(kl_client *client, uint32_t flags, kl_op **op_out)
+{
+    struct kl_runtime_wish wish = {.type = KL_RUNTIME_DESCRIBE_CLUSTER};
+
+    return admin_begin(client, &wish, flags, op_out);
+}
+
+int kl_admin_describe_quorum(kl_client *client, uint32_t flags, kl_op **op_out)
+{
+    struct kl_runtime_wish wish = {.type = KL_RUNTIME_DESCRIBE_QUORUM};
+
+    return admin_begin(client, &wish, flags, op_out);
+}
+
+/* What is done with one node. */
+static int admin_node(kl_client *client, enum kl_runtime_command_type type,
+                      int32_t node_id, uint32_t flags, kl_op **op_out)
+{
+    struct kl_runtime_wish wish = {
+        .type = type,
+        .broker_id = node_id,
+        .is_forced = (flags & KL_VOTER_FORCE) != 0,
+    };
+    uint32_t known = type == KL_RUNTIME_UNREGISTER_BROKER ? 0 : KL_VOTER_FORCE;
+
+    if (op_out)
+        *op_out = NULL;
+    if (node_id < 0)
+        return KL_EINVAL;
+    return admin_begin(client, &wish, flags & ~known, op_out);
+}
+
+int kl_admin_unregister_broker(kl_client *client, int32_t node_id,
+                               uint32_t flags, kl_op **op_out)
+{
+    return admin_node(client, KL_RUNTIME_UNREGISTER_BROKER, node_id, flags,
+                      op_out);
+}
+
+int kl_admin_add_voter(kl_client *client, int32_t node_id, uint32_t flags,
+                       kl_op **op_out)
+{
+    return admin_node(client, KL_RUNTIME_ADD_VOTER, node_id, flags, op_out);
+}
+
+int kl_admin_remove_voter(kl_client *client, int32_t node_id, uint32_t flags,
+                          kl_op **op_out)
+{
+    return admin_node(client, KL_RUNTIME_REMOVE_VOTER, node_id, flags, op_out);
 }

@@ -67,6 +67,149 @@ START_TEST(misuse)
 }
 END_TEST
 
+START_TEST(misuse_of_partitions)
+{
+    int32_t replicas[33] = {1};
+    kl_op *op = (kl_op *)&f;
+
+    ck_assert_int_eq(kl_admin_grow_topic(NULL, "t", 3, 0, &op), KL_EINVAL);
+    ck_assert_ptr_null(op);
+    ck_assert_int_eq(kl_admin_grow_topic(f.client, NULL, 3, 0, &op), KL_EINVAL);
+    ck_assert_int_eq(kl_admin_grow_topic(f.client, "t", 3, 1, &op), KL_EINVAL);
+    ck_assert_int_eq(kl_admin_elect_leader(NULL, "t", 0, -1, 0, &op),
+                     KL_EINVAL);
+    ck_assert_int_eq(kl_admin_elect_leader(f.client, NULL, 0, -1, 0, &op),
+                     KL_EINVAL);
+    ck_assert_int_eq(kl_admin_elect_leader(f.client, "t", -1, -1, 0, &op),
+                     KL_EINVAL);
+    ck_assert_int_eq(kl_admin_elect_leader(f.client, "t", 0, 1, 0, &op),
+                     KL_EINVAL);
+    ck_assert_int_eq(
+        kl_admin_elect_leader(f.client, "t", 0, -2, KL_ELECT_UNCLEAN, &op),
+        KL_EINVAL);
+    ck_assert_int_eq(kl_admin_elect_leader(f.client, "t", 0, -1, 2, &op),
+                     KL_EINVAL);
+    op = (kl_op *)&f;
+    ck_assert_int_eq(kl_admin_reassign(NULL, "t", 0, replicas, 1, 0, &op),
+                     KL_EINVAL);
+    ck_assert_ptr_null(op);
+    ck_assert_int_eq(kl_admin_reassign(f.client, NULL, 0, replicas, 1, 0, &op),
+                     KL_EINVAL);
+    ck_assert_int_eq(kl_admin_reassign(f.client, "t", -1, replicas, 1, 0, &op),
+                     KL_EINVAL);
+    ck_assert_int_eq(kl_admin_reassign(f.client, "t", 0, NULL, 1, 0, &op),
+                     KL_EINVAL);
+    ck_assert_int_eq(kl_admin_reassign(f.client, "t", 0, replicas, 0, 0, &op),
+                     KL_EINVAL);
+    ck_assert_int_eq(kl_admin_reassign(f.client, "t", 0, replicas, 33, 0, &op),
+                     KL_EINVAL);
+    ck_assert_int_eq(kl_admin_reassign(f.client, "t", 0, replicas, 1, 1, &op),
+                     KL_EINVAL);
+}
+END_TEST
+
+START_TEST(misuse_of_the_cluster)
+{
+    static int (*const of_node[])(kl_client *, int32_t, uint32_t, kl_op **) = {
+        kl_admin_add_voter, kl_admin_remove_voter, kl_admin_unregister_broker};
+    kl_op *op = (kl_op *)&f;
+
+    ck_assert_int_eq(kl_admin_describe_cluster(NULL, 0, &op), KL_EINVAL);
+    ck_assert_ptr_null(op);
+    ck_assert_int_eq(kl_admin_describe_cluster(f.client, 1, &op), KL_EINVAL);
+    ck_assert_int_eq(kl_admin_describe_quorum(NULL, 0, &op), KL_EINVAL);
+    ck_assert_int_eq(kl_admin_describe_quorum(f.client, 1, &op), KL_EINVAL);
+    for (size_t i = 0; i < sizeof of_node / sizeof of_node[0]; i++) {
+        op = (kl_op *)&f;
+        ck_assert_int_eq(of_node[i](NULL, 1, 0, &op), KL_EINVAL);
+        ck_assert_ptr_null(op);
+        op = (kl_op *)&f;
+        ck_assert_int_eq(of_node[i](f.client, -1, 0, &op), KL_EINVAL);
+        ck_assert_ptr_null(op);
+        ck_assert_int_eq(of_node[i](f.client, 1, i == 2 ? 1 : 2, &op),
+                         KL_EINVAL);
+        ck_assert_ptr_null(op);
+    }
+}
+END_TEST
+
+/* The JSON of an operation has these texts, one behind the other. */
+static void expect_json(int begun, kl_op *op, const char *const *texts,
+                        size_t count)
+{
+    const char *json = NULL;
+    size_t size = 0;
+
+    ck_assert_int_eq(begun, 0);
+    ck_assert_int_eq(kl_op_wait(op, -1), 0);
+    ck_assert_int_eq(kl_op_json(op, &json, &size), 0);
+    ck_assert_uint_eq(strlen(json), size);
+    for (size_t i = 0; i < count; i++) {
+        const char *at = strstr(json, texts[i]);
+
+        ck_assert_msg(at != NULL, "no %s in %s", texts[i], json);
+        json = at;
+    }
+    kl_op_free(op);
+}
+
+/* A node by itself: a quorum of one, and nobody is registered. */
+START_TEST(cluster_of_one)
+{
+    static const char *const cluster[] = {
+        "{\"node\":1,\"cluster\":\"", "\"controller\":1,\"feature_level\":1",
+        "\"voters\":[1],\"brokers\":[]}"};
+    static const char *const quorum[] = {
+        "{\"leader\":1,\"epoch\":", "\"voters\":[{\"node\":1,",
+        "\"last_fetch_ms\":0", "\"observers\":[]}"};
+    kl_op *op = NULL;
+    int rc = kl_admin_describe_cluster(f.client, 0, &op);
+
+    expect_json(rc, op, cluster, 3);
+    rc = kl_admin_describe_quorum(f.client, 0, &op);
+    expect_json(rc, op, quorum, 4);
+    ck_assert_int_eq(kl_admin_add_voter(f.client, 2, 0, &op), 0);
+    ck_assert_int_eq(api_fixture_finish(op), KL_ENOBROKER);
+    ck_assert_int_eq(kl_admin_remove_voter(f.client, 2, KL_VOTER_FORCE, &op),
+                     0);
+    ck_assert_int_eq(api_fixture_finish(op), KL_ENOVOTER);
+    ck_assert_int_eq(kl_admin_remove_voter(f.client, 1, KL_VOTER_FORCE, &op),
+                     0);
+    ck_assert_int_eq(api_fixture_finish(op), KL_EINVAL);
+    ck_assert_int_eq(kl_admin_unregister_broker(f.client, 1, 0, &op), 0);
+    ck_assert_int_eq(api_fixture_finish(op), KL_ENOBROKER);
+}
+END_TEST
+
+START_TEST(partitions_of_one)
+{
+    int32_t replicas[2] = {1, 2};
+    int32_t count = 0;
+    kl_op *op = NULL;
+
+    ck_assert_int_eq(kl_admin_grow_topic(f.client, "t", 5, 0, &op), 0);
+    ck_assert_int_eq(api_fixture_finish(op), 0);
+    ck_assert_int_eq(kl_client_partition_count(f.client, "t", &count), 0);
+    ck_assert_int_eq(count, 5);
+    ck_assert_int_eq(kl_admin_grow_topic(f.client, "t", 4, 0, &op), 0);
+    ck_assert_int_eq(api_fixture_finish(op), KL_EPARTITIONS);
+    ck_assert_int_eq(kl_admin_grow_topic(f.client, "u", 4, 0, &op), 0);
+    ck_assert_int_eq(api_fixture_finish(op), KL_ENOTOPIC);
+    ck_assert_int_eq(kl_admin_elect_leader(f.client, "t", 4, -1, 0, &op), 0);
+    ck_assert_int_eq(api_fixture_finish(op), 0);
+    ck_assert_int_eq(kl_admin_elect_leader(f.client, "t", 5, -1, 0, &op), 0);
+    ck_assert_int_eq(api_fixture_finish(op), KL_ENOTOPIC);
+    ck_assert_int_eq(kl_admin_reassign(f.client, "t", 0, NULL, 0, 0, &op), 0);
+    ck_assert_int_eq(api_fixture_finish(op), KL_ENOREASSIGNMENT);
+    ck_assert_int_eq(kl_admin_reassign(f.client, "t", 0, replicas, 1, 0, &op),
+                     0);
+    ck_assert_int_eq(api_fixture_finish(op), 0);
+    ck_assert_int_eq(kl_admin_reassign(f.client, "t", 0, replicas, 2, 0, &op),
+                     0);
+    ck_assert_int_eq(api_fixture_finish(op), KL_EREPLICATION);
+}
+END_TEST
+
 START_TEST(create_with_configuration)
 {
     kl_config *config = NULL;
@@ -208,6 +351,10 @@ Suite *suite_api_admin(void)
 
     tcase_add_checked_fixture(t, setup, teardown);
     tcase_add_test(t, misuse);
+    tcase_add_test(t, misuse_of_partitions);
+    tcase_add_test(t, misuse_of_the_cluster);
+    tcase_add_test(t, cluster_of_one);
+    tcase_add_test(t, partitions_of_one);
     tcase_add_test(t, create_with_configuration);
     tcase_add_test(t, life_of_a_topic);
     tcase_add_test(t, offsets_of_an_empty_partition);
