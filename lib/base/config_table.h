@@ -78,9 +78,9 @@ X(SCRUB_INTERVAL_MS, "scrub.interval.ms", NODE, MS, "604800000",               \
 X(STORE_BYTES_MAX, "store.bytes.max", NODE, SIZE, "0",                         \
   0, 1125899906842624, "",                                                     \
   "Bytes on disk at which records are refused as on a full disk: batches in "  \
-  "segments and on their way there, the write-ahead log, its checkpoints and " \
-  "the reserve. Not counted are 4k and the index for each segment, and what "  \
-  "the file system needs. 0 is without limit.")                                \
+  "segments and on their way there, the write-ahead log, its checkpoints, "    \
+  "snapshots and the reserve. Not counted are 4k and the index for each "      \
+  "segment, and what the file system needs. 0 is without limit.")              \
 X(STORE_PENDING_BYTES, "store.pending.bytes", NODE, SIZE, "8388608",           \
   65536, 68719476736, "",                                                      \
   "Memory for batches that are not yet in their segments. Beyond it appends "  \

@@ -14,8 +14,15 @@ void kl_store_snapshots_init(struct kl_store *s)
     kl_base_list_init(&s->snapshots.read);
 }
 
+static void snapshot_account(struct kl_store_snapshot_writer *w, uint64_t bytes)
+{
+    w->store->snapshots.bytes += bytes - w->counted;
+    w->counted = bytes;
+}
+
 static void snapshot_writer_free(struct kl_store_snapshot_writer *w)
 {
+    snapshot_account(w, 0);
     kl_base_list_remove(&w->link);
     kl_base_list_remove(&w->event);
     kl_base_free(&w->store->alloc, w, sizeof *w);
@@ -77,6 +84,7 @@ static void snapshot_insert(struct kl_store *s,
             (all->count - at) * sizeof *all->items);
     all->items[at] = *info;
     all->count++;
+    all->bytes += kl_store_snapshot_file_size(info->size);
 }
 
 static struct kl_store_snapshot *snapshot_find(const struct kl_store *s,
@@ -96,6 +104,7 @@ static void snapshot_forget(struct kl_store *s, struct kl_store_snapshot *info)
     struct kl_store_snapshots *all = &s->snapshots;
     size_t index = (size_t)(info - all->items);
 
+    all->bytes -= kl_store_snapshot_file_size(info->size);
     all->count--;
     memmove(info, info + 1, (all->count - index) * sizeof *info);
 }
@@ -118,9 +127,11 @@ void kl_store_snapshot_delete_before(struct kl_store *s, int64_t end)
         return;
     while (all->count > 1 && all->items[all->count - 1].end < end) {
         const struct kl_store_snapshot *info = &all->items[--all->count];
+        uint64_t bytes = kl_store_snapshot_file_size(info->size);
 
         kl_store_path_snapshot(s, "snapshots", info->end, info->epoch, path);
-        kl_store_tidy_unlink(s, path, 0, 0);
+        all->bytes -= bytes;
+        kl_store_tidy_unlink(s, path, bytes, 0);
     }
 }
 
@@ -258,8 +269,10 @@ static void snapshot_done(struct kl_os_job *job)
     struct kl_store *s = w->store;
 
     w->busy = 0;
+    snapshot_account(w, kl_store_snapshot_file_size(w->info.size));
     if (w->committing && w->code == 0) {
         w->committed = 1;
+        snapshot_account(w, 0); /* it is among the complete ones now */
         snapshot_insert(s, &w->info);
     }
     if (w->closed && !w->committing)

@@ -34,6 +34,7 @@ struct kl_store_snapshot_writer
     struct kl_base_list link;  /* writers */
     struct kl_base_list event; /* written */
     uint64_t serial;           /* of its name aside */
+    uint64_t counted;          /* of its bytes, in those of all snapshots */
     const uint8_t *data;       /* of the append under way, the caller's */
     size_t size;
     uint8_t busy;

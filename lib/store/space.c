@@ -159,7 +159,7 @@ void kl_store_space_count(struct kl_store_log *log)
 uint64_t kl_store_space_disk(const struct kl_store *s)
 {
     return s->wal.file_count * s->wal.file_size + kl_store_checkpoint_bytes(s) +
-           s->space.size + s->space.used + s->tidy.bytes;
+           s->space.size + s->space.used + s->snapshots.bytes + s->tidy.bytes;
 }
 
 uint64_t kl_store_space_missing(const struct kl_store *s)

@@ -323,6 +323,7 @@ struct kl_store_snapshots
     struct kl_base_list written; /* writers with an event */
     struct kl_base_list read;    /* reads with an event */
     uint64_t serial;             /* names of what is aside are never the same */
+    uint64_t bytes;              /* of their files */
 };
 
 struct kl_store_write;      /* write.h */

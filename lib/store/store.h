@@ -431,8 +431,9 @@ struct kl_store_stats
     kl_base_stat ring_bytes;    /* gauge */
     kl_base_stat ring_used;     /* gauge: not yet reusable */
     kl_base_stat logs;          /* gauge */
-    kl_base_stat disk_bytes;    /* gauge: ring, slots, reserve and the frames of
-                                   all logs, also of files to be removed */
+    kl_base_stat disk_bytes; /* gauge: ring, slots, reserve, snapshots and the
+                                frames of all logs, also of files to be
+                                removed */
     kl_base_stat reserve_bytes; /* gauge: 0 while it is given to writes */
     kl_base_stat full;          /* gauge: 1 while appends are refused */
     kl_base_stat failed;        /* gauge: 1 when the store has failed */

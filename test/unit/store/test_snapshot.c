@@ -468,6 +468,65 @@ START_TEST(a_replaced_one_is_not_bad)
 }
 END_TEST
 
+/* ---- what they take ------------------------------------------------------ */
+
+static uint64_t disk_bytes(void)
+{
+    store_fixture_settle(&snap_fx);
+    return kl_base_stat_get(&kl_store_stats(snap_fx.store)->disk_bytes);
+}
+
+static uint64_t size_of(int64_t end, int32_t epoch)
+{
+    size_t size;
+
+    free(store_fixture_load(&snap_fx, snap_path_of(end, epoch), &size));
+    return size;
+}
+
+START_TEST(their_bytes_are_counted)
+{
+    struct kl_store_snapshot_writer *w;
+    uint64_t none = disk_bytes(), one, two;
+
+    snap_make(10, 1, 3 * SNAP_DATA + 5);
+    one = size_of(10, 1);
+    ck_assert_uint_eq(disk_bytes(), none + one);
+    snap_make(20, 1, 0);
+    two = size_of(20, 1);
+    ck_assert_uint_eq(disk_bytes(), none + one + two);
+    snap_reopen();
+    ck_assert_uint_eq(disk_bytes(), none + one + two);
+    /* What is aside, until it is gone. */
+    w = snap_begin(30, 1);
+    ck_assert_int_eq(snap_append(w, 0, 100000), 0);
+    ck_assert_uint_gt(disk_bytes(), none + one + two + 65536);
+    kl_store_snapshot_close(w);
+    ck_assert_uint_eq(disk_bytes(), none + one + two);
+    kl_store_snapshot_delete_before(snap_fx.store, 20);
+    ck_assert_uint_eq(disk_bytes(), none + two);
+    ck_assert(!store_fixture_exists(&snap_fx, snap_path_of(10, 1)));
+}
+END_TEST
+
+/* One in quarantine is nobody's. */
+START_TEST(bad_ones_are_not_counted)
+{
+    struct kl_store_snapshot_read r;
+    uint64_t none = disk_bytes();
+
+    snap_make(10, 1, 1000);
+    store_fixture_patch(&snap_fx, snap_path_of(10, 1), 4096 + 100, "?", 1);
+    if (_i) {
+        store_fixture_patch(&snap_fx, snap_path_of(10, 1), 100, "?", 1);
+        snap_reopen();
+    } else {
+        ck_assert_int_eq(snap_read_rc(10, 1, 0, 1000, &r), KL_ECORRUPT);
+    }
+    ck_assert_uint_eq(disk_bytes(), none);
+}
+END_TEST
+
 Suite *suite_store_snapshot(void);
 
 Suite *suite_store_snapshot(void)
@@ -493,6 +552,8 @@ Suite *suite_store_snapshot(void)
     tcase_add_test(t, without_memory);
     tcase_add_test(t, older_ones_go_and_the_newest_stays);
     tcase_add_test(t, a_replaced_one_is_not_bad);
+    tcase_add_test(t, their_bytes_are_counted);
+    tcase_add_loop_test(t, bad_ones_are_not_counted, 0, 2);
     suite_add_tcase(s, t);
     return s;
 }
