@@ -6,7 +6,6 @@
  */
 #include "store/identity.h"
 
-#include "base/endian.h"
 #include "base/hash.h"
 
 #include <string.h>
@@ -82,10 +81,11 @@ static int identity_any(const char *name, void *user)
 }
 
 /* KL_EEXIST where a file of the ring has a group; KL_ENOENT where there is no
- * such file. */
+ * such file. Formatting that was cut off may leave any bytes, but no group. */
 static int identity_look_at_ring(struct kl_store *s, uint32_t index)
 {
-    uint8_t magic[4] = {0};
+    uint8_t header[KL_STORE_GROUP_HEADER] = {0};
+    struct kl_store_group_header h;
     char path[KL_STORE_PATH_MAX];
     struct kl_os_file *file;
     size_t got;
@@ -95,9 +95,9 @@ static int identity_look_at_ring(struct kl_store *s, uint32_t index)
     rc = s->vfs->ops->open(s->vfs, path, KL_OS_READ, &file);
     if (rc)
         return rc;
-    rc = s->vfs->ops->read(file, magic, sizeof magic, 0, &got);
+    rc = s->vfs->ops->read(file, header, sizeof header, 0, &got);
     s->vfs->ops->close(file);
-    return rc == 0 && kl_base_get_le32(magic) != 0 ? KL_EEXIST : rc;
+    return rc == 0 && kl_store_group_decode(header, &h) == 0 ? KL_EEXIST : rc;
 }
 
 /* KL_EEXIST where the folder has been a store: formatting makes no log, no
