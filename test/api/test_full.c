@@ -293,9 +293,16 @@ START_TEST(topic_that_drops_its_oldest)
     ck_assert_int_eq(kl_consumer_assign(c, "ring", 0, KL_OFFSET_BEGIN, 0), 0);
     while (start < 2000) {
         e = help_poll_records(c);
-        while (kl_event_next(e, &r) == KL_OK)
-            if (kl_record_offset(r) >= start)
-                ck_assert_int_eq(kl_record_offset(r), start++);
+        while (kl_event_next(e, &r) == KL_OK) {
+            int64_t offset = kl_record_offset(r);
+
+            if (offset < start)
+                continue;
+            /* It may still drop: what is not there is below the start. */
+            if (offset > start)
+                ck_assert_int_le(offset, start_of("ring"));
+            start = offset + 1;
+        }
         kl_event_free(e);
     }
     kl_consumer_free(c);
