@@ -66,7 +66,7 @@ void kl_runtime_inspect_end(struct kl_runtime_inspect *in)
         kl_controller_free(in->topics);
     in->topics = NULL;
     in->topics_partial = 0;
-    in->topics_seen = 0;
+    in->topics_from = 0;
     in->voters = 0;
     kl_store_inspect_free(in->store);
     in->store = NULL;

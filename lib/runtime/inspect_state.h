@@ -34,7 +34,7 @@ struct kl_runtime_inspect
     struct kl_store_inspect *store;
     struct kl_controller *topics; /* what the metadata log says */
     int topics_partial;           /* not all of it could be read */
-    uint64_t topics_seen;         /* batches of it */
+    int64_t topics_from;          /* a snapshot holds what was before */
     uint32_t voters;              /* that it names last; 0 = it names none */
 
     /* Of a dump. */

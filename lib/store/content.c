@@ -323,6 +323,11 @@ void kl_store_content_free(struct kl_store_content *c)
     kl_base_free(alloc, c, sizeof *c);
 }
 
+int64_t kl_store_content_next(const struct kl_store_content *c)
+{
+    return c->next;
+}
+
 int kl_store_content_run(struct kl_store_content *c)
 {
     int is_known = c->in->newest >= 0;

@@ -1,5 +1,6 @@
 /*
- * What is wrong with the quorum state and the snapshots of a folder.
+ * The quorum state and the snapshots of a folder: what is wrong with them, and
+ * what the newest snapshot holds.
  */
 #include "store/inspect.h"
 #include "store/quorum.h"
@@ -75,7 +76,7 @@ static int snapshot_name(const char *name, void *user)
         return 0;
     rc = kl_store_snapshot_inspect(in->store, end, epoch, &info);
     if (rc == 0)
-        rc = kl_store_snapshot_verify(in->store, &info);
+        rc = kl_store_snapshot_verify(in->store, &info, NULL);
     if (kl_store_is_passing(rc) || rc == KL_EFORMAT)
         return rc;
     return rc ? snapshot_note(in, KL_STORE_FINDING_SNAPSHOT, KL_STORE_DAMAGE,
@@ -91,4 +92,73 @@ int kl_store_inspect_snapshots(struct kl_store_inspect *in)
     kl_store_path(in->store, "snapshots", path);
     rc = in->vfs->ops->list(in->vfs, path, snapshot_name, in);
     return rc == KL_ENOENT ? 0 : rc;
+}
+
+/* ---- what the newest one holds ------------------------------------------- */
+
+struct snapshot_search
+{
+    struct kl_store_snapshot below; /* this one and newer ones do not count */
+    struct kl_store_snapshot best;  /* end -1 = none yet */
+};
+
+static int snapshot_is_older(const struct kl_store_snapshot *a,
+                             const struct kl_store_snapshot *b)
+{
+    return a->end < b->end || (a->end == b->end && a->epoch < b->epoch);
+}
+
+static int snapshot_search(const char *name, void *user)
+{
+    struct snapshot_search *search = user;
+    struct kl_store_snapshot info = {.end = -1};
+
+    if (kl_store_path_is_snapshot(name, &info.end, &info.epoch) &&
+        snapshot_is_older(&info, &search->below) &&
+        snapshot_is_older(&search->best, &info))
+        search->best = info;
+    return 0;
+}
+
+/* One of another cluster is none of this folder's, where its cluster is known.
+ */
+static int snapshot_take_over(struct kl_store_inspect *in,
+                              const struct kl_store_snapshot *found,
+                              struct kl_store_snapshot *out,
+                              struct kl_base_buf *bytes)
+{
+    struct kl_store_snapshot_header h;
+    int rc;
+
+    kl_base_buf_clear(bytes);
+    if (in->identity_code == 0)
+        rc = kl_store_snapshot_inspect(in->store, found->end, found->epoch,
+                                       &h.info);
+    else
+        rc = kl_store_snapshot_head(in->store, found->end, found->epoch, &h);
+    if (rc == 0)
+        rc = kl_store_snapshot_verify(in->store, &h.info, bytes);
+    if (rc == 0)
+        *out = h.info;
+    return rc;
+}
+
+int kl_store_inspect_snapshot(struct kl_store_inspect *in,
+                              struct kl_store_snapshot *out,
+                              struct kl_base_buf *bytes)
+{
+    struct snapshot_search search = {.below = {.end = INT64_MAX}};
+    char path[KL_STORE_PATH_MAX];
+    int rc;
+
+    kl_store_path(in->store, "snapshots", path);
+    do {
+        search.best = (struct kl_store_snapshot){.end = -1};
+        rc = in->vfs->ops->list(in->vfs, path, snapshot_search, &search);
+        if (rc || search.best.end < 0)
+            return rc == 0 || rc == KL_ENOENT ? KL_EEND : rc;
+        rc = snapshot_take_over(in, &search.best, out, bytes);
+        search.below = search.best;
+    } while (rc && rc != KL_ENOMEM && rc != KL_EFORMAT);
+    return rc;
 }

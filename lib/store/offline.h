@@ -161,8 +161,16 @@ int kl_store_content_new(struct kl_store_content **out,
                          struct kl_store_inspect *in,
                          const struct kl_store_id *id,
                          const struct kl_store_content_fns *fns, void *user);
+/* The offset where it begins, and then goes on. */
+int64_t kl_store_content_next(const struct kl_store_content *c);
 void kl_store_content_free(struct kl_store_content *c);
 int kl_store_content_run(struct kl_store_content *c);
+
+/* The newest complete snapshot that verifies, and its bytes: 0, KL_EEND where
+ * there is none, KL_EFORMAT where a later release has written it, KL_ENOMEM. */
+int kl_store_inspect_snapshot(struct kl_store_inspect *in,
+                              struct kl_store_snapshot *out,
+                              struct kl_base_buf *bytes);
 
 /* ---- what is written where ---------------------------------------------- */
 

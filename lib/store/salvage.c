@@ -60,10 +60,10 @@ int kl_store_salvage_new(struct kl_store_salvage **out,
         return KL_ENOMEM;
     s->in = in;
     if (in->identity_code == 0) {
-        made.format = in->store->identity;
-        made.format.directory_id = config->identity.directory_id;
+        made.format.node_id = in->store->identity.node_id;
+        if (!kl_base_uuid_is_zero(&in->store->identity.cluster_id))
+            made.format.cluster_id = in->store->identity.cluster_id;
     }
-    made.format.version = 0; /* the newest */
     rc =
         kl_store_build_new(&s->build, &in->alloc, in->vfs, config->lanes, &made,
                            salvage_sequence(in), config->wall_ms, error);

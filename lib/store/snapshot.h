@@ -5,6 +5,7 @@
 #ifndef KL_STORE_SNAPSHOT_H
 #define KL_STORE_SNAPSHOT_H
 
+#include "store/format.h"
 #include "store/state.h"
 
 void kl_store_snapshots_init(struct kl_store *s);
@@ -70,12 +71,16 @@ int kl_store_snapshot_is_same(const struct kl_store_snapshot *a,
                               const struct kl_store_snapshot *b);
 /* Reads and checks a header and that the file is as long as it says: 0,
  * KL_ECORRUPT, KL_EFORMAT or an error of reading. Blocking. */
+int kl_store_snapshot_head(struct kl_store *s, int64_t end, int32_t epoch,
+                           struct kl_store_snapshot_header *out);
+/* The same, of this store's cluster. */
 int kl_store_snapshot_inspect(struct kl_store *s, int64_t end, int32_t epoch,
                               struct kl_store_snapshot *out);
-/* Whether its blocks are what was written: 0, KL_ECORRUPT or an error of
- * reading. Blocking. */
+/* Whether its blocks are what was written, and their bytes into out (may be
+ * NULL): 0, KL_ECORRUPT, KL_ENOMEM or an error of reading. Blocking. */
 int kl_store_snapshot_verify(struct kl_store *s,
-                             const struct kl_store_snapshot *info);
+                             const struct kl_store_snapshot *info,
+                             struct kl_base_buf *out);
 /* Moves a bad one out of the way. Blocking; errors are left alone. */
 void kl_store_snapshot_quarantine(struct kl_store *s, int64_t end,
                                   int32_t epoch);

@@ -157,10 +157,9 @@ void kl_store_snapshot_drop_lane(struct kl_os_job *job)
 
 /* ---- reading ------------------------------------------------------------- */
 
-int kl_store_snapshot_inspect(struct kl_store *s, int64_t end, int32_t epoch,
-                              struct kl_store_snapshot *out)
+int kl_store_snapshot_head(struct kl_store *s, int64_t end, int32_t epoch,
+                           struct kl_store_snapshot_header *out)
 {
-    struct kl_store_snapshot_header h;
     char path[KL_STORE_PATH_MAX];
     uint8_t block[KL_STORE_BLOCK];
     struct kl_os_file *file;
@@ -177,15 +176,26 @@ int kl_store_snapshot_inspect(struct kl_store *s, int64_t end, int32_t epoch,
         rc = s->vfs->ops->read(file, block, sizeof block, 0, &got);
     s->vfs->ops->close(file);
     if (rc == 0)
-        rc = kl_store_snapshot_decode(block, got, &h);
+        rc = kl_store_snapshot_decode(block, got, out);
     if (rc)
         return rc;
-    if (h.info.end != end || h.info.epoch != epoch ||
-        memcmp(&h.cluster_id, &s->identity.cluster_id, 16) != 0 ||
-        size != kl_store_snapshot_file_size(h.info.size))
-        return KL_ECORRUPT;
-    *out = h.info;
-    return 0;
+    return out->info.end != end || out->info.epoch != epoch ||
+                   size != kl_store_snapshot_file_size(out->info.size)
+               ? KL_ECORRUPT
+               : 0;
+}
+
+int kl_store_snapshot_inspect(struct kl_store *s, int64_t end, int32_t epoch,
+                              struct kl_store_snapshot *out)
+{
+    struct kl_store_snapshot_header h;
+    int rc = kl_store_snapshot_head(s, end, epoch, &h);
+
+    if (rc == 0 && memcmp(&h.cluster_id, &s->identity.cluster_id, 16) != 0)
+        rc = KL_ECORRUPT;
+    if (rc == 0)
+        *out = h.info;
+    return rc;
 }
 
 /* The bytes of a block, of a snapshot that has it. */
@@ -200,7 +210,7 @@ static size_t snapshot_block_size(const struct kl_store_snapshot *info,
 
 static int snapshot_verify_file(struct kl_os_file *file,
                                 const struct kl_store_snapshot *info,
-                                uint8_t *block)
+                                uint8_t *block, struct kl_base_buf *out)
 {
     uint64_t chain = 0;
 
@@ -216,12 +226,17 @@ static int snapshot_verify_file(struct kl_os_file *file,
                 kl_base_get_le64(block))
             return KL_ECORRUPT;
         chain = kl_store_snapshot_chain(chain, kl_base_get_le64(block));
+        if (out)
+            kl_base_buf_append(out, block + 8, size);
     }
-    return chain == info->checksum ? 0 : KL_ECORRUPT;
+    if (chain != info->checksum)
+        return KL_ECORRUPT;
+    return out ? out->error : 0;
 }
 
 int kl_store_snapshot_verify(struct kl_store *s,
-                             const struct kl_store_snapshot *info)
+                             const struct kl_store_snapshot *info,
+                             struct kl_base_buf *out)
 {
     char path[KL_STORE_PATH_MAX];
     uint8_t *block = kl_base_malloc(&s->alloc, KL_STORE_SNAPSHOT_BLOCK);
@@ -233,7 +248,7 @@ int kl_store_snapshot_verify(struct kl_store *s,
     kl_store_path_snapshot(s, "snapshots", info->end, info->epoch, path);
     rc = s->vfs->ops->open(s->vfs, path, KL_OS_READ, &file);
     if (rc == 0) {
-        rc = snapshot_verify_file(file, info, block);
+        rc = snapshot_verify_file(file, info, block, out);
         s->vfs->ops->close(file);
     }
     kl_base_free(&s->alloc, block, KL_STORE_SNAPSHOT_BLOCK);

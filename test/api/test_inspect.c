@@ -54,18 +54,28 @@ static const char *text(const kl_item *item, const char *field)
     return data;
 }
 
-/* The first file of the folder whose path ends so, opened. */
+/* 1 and the first file of the folder whose path ends so, or 0. */
+static int find_file(const char *name, char out[1024])
+{
+    int found;
+    FILE *pipe;
+
+    snprintf(out, 1024, "find %s -path '*%s' | sort | head -1", f.dir, name);
+    pipe = popen(out, "r");
+    ck_assert_ptr_nonnull(pipe);
+    found = fgets(out, 1024, pipe) != NULL;
+    ck_assert_int_eq(pclose(pipe), 0);
+    out[strcspn(out, "\n")] = 0;
+    return found;
+}
+
+/* The same, opened. */
 static FILE *open_file(const char *name)
 {
     char text[1024];
-    FILE *pipe, *file;
+    FILE *file;
 
-    snprintf(text, sizeof text, "find %s -path '*%s' | sort | head -1", f.dir,
-             name);
-    pipe = popen(text, "r");
-    ck_assert_ptr_nonnull(fgets(text, sizeof text, pipe));
-    ck_assert_int_eq(pclose(pipe), 0);
-    text[strcspn(text, "\n")] = 0;
+    ck_assert(find_file(name, text));
     file = fopen(text, "r+b");
     ck_assert_ptr_nonnull(file);
     return file;
@@ -573,6 +583,62 @@ START_TEST(salvage_with_a_part_of_the_metadata)
 }
 END_TEST
 
+/* Snapshots have taken the place of the first part of the metadata log. */
+static void make_snapshots(void)
+{
+    char name[16], path[1024];
+
+    ck_assert_int_eq(
+        kl_config_set(f.config,
+                      "metadata.log.max.record.bytes.between.snapshots", "1k"),
+        0);
+    api_fixture_reopen(&f);
+    for (int i = 0; i < 40; i++) {
+        snprintf(name, sizeof name, "topic-%d", i);
+        api_fixture_topic(&f, name, 1);
+    }
+    ck_assert_int_eq(kl_node_stop(f.node, -1), 0);
+    ck_assert(find_file("/snapshots/*", path));
+}
+
+/* The names that the salvaged folder has are those of the snapshot. */
+START_TEST(salvage_with_a_snapshot)
+{
+    kl_node *node;
+
+    make_snapshots();
+    ck_assert_int_eq(kl_inspect_dump_log(in, f.dir, "orders", 1, 0), 0);
+    ck_assert_int_eq(count_items("batch", NULL) > 0, 1);
+    ck_assert_int_eq(kl_inspect_verify(in, f.dir, 0), 0);
+    ck_assert_int_eq(count_items("finding", NULL), 0);
+    ck_assert_int_eq(salvage(), 0);
+    ck_assert_int_eq(kl_node_new(&node, NULL), 0);
+    ck_assert_int_eq(kl_node_open(node, saved, 0), 0);
+    ck_assert_int_eq(count_records(node, "orders", 0), 50);
+    ck_assert_int_eq(count_records(node, "topic-0", 0), 0);
+    ck_assert_int_eq(count_records(node, "topic-39", 0), 0);
+    send_one(node, "topic-39");
+    kl_node_free(node);
+}
+END_TEST
+
+/* Nothing else knows what was in it. */
+START_TEST(salvage_without_a_snapshot)
+{
+    char path[1024];
+    kl_node *node;
+
+    make_snapshots();
+    while (find_file("/snapshots/*", path))
+        ck_assert_int_eq(remove(path), 0);
+    ck_assert_int_eq(salvage(), 1);
+    ck_assert_int_eq(kl_node_new(&node, NULL), 0);
+    ck_assert_int_eq(kl_node_open(node, saved, 0), 0);
+    ck_assert_int_eq(count_records(node, "topic-39", 0), 0);
+    kl_node_free(node);
+}
+END_TEST
+
 START_TEST(salvage_tells_what_is_lost)
 {
     const kl_item *item;
@@ -715,6 +781,8 @@ Suite *suite_api_inspect(void)
     tcase_add_test(t, salvage_without_names);
     tcase_add_test(t, salvage_without_metadata);
     tcase_add_test(t, salvage_with_a_part_of_the_metadata);
+    tcase_add_test(t, salvage_with_a_snapshot);
+    tcase_add_test(t, salvage_without_a_snapshot);
     tcase_add_test(t, salvage_tells_what_is_lost);
     tcase_add_test(t, salvage_without_what_was_deleted);
     tcase_add_test(t, storage_of_the_host);

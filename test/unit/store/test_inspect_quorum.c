@@ -107,6 +107,67 @@ START_TEST(names_beside_snapshots)
 }
 END_TEST
 
+/* ---- the newest snapshot --------------------------------------------------
+ */
+
+/* The end of the one that is found, with all its bytes; -1 = none. */
+static int64_t newest(size_t size)
+{
+    struct kl_store_snapshot info;
+    struct kl_store_inspect *in;
+    struct kl_base_buf bytes;
+    int rc;
+
+    kl_base_buf_init(&bytes, &snap_fx.alloc.alloc);
+    ck_assert_int_eq(kl_store_inspect_new(&in, &snap_fx.alloc.alloc,
+                                          &snap_fx.trace.base, "data"),
+                     0);
+    ck_assert_int_eq(kl_store_inspect_open(in, 0, NULL), 0);
+    rc = kl_store_inspect_snapshot(in, &info, &bytes);
+    ck_assert(rc == 0 || rc == KL_EEND);
+    if (rc == 0) {
+        ck_assert_uint_eq(info.size, size);
+        ck_assert_uint_eq(bytes.size, size);
+        ck_assert_mem_eq(bytes.data, snap_content, size);
+    }
+    kl_store_inspect_free(in);
+    kl_base_buf_deinit(&bytes);
+    return rc ? -1 : info.end;
+}
+
+static void make_more(void)
+{
+    ck_assert_int_eq(store_fixture_open(&snap_fx), 0);
+    snap_make(9, 1, 1000);
+    snap_make(9, 2, SNAP_DATA);
+    store_fixture_close(&snap_fx);
+}
+
+START_TEST(the_newest_is_found)
+{
+    make_more();
+    ck_assert_int_eq(newest(SNAP_DATA), 9);
+    if (_i == 1)
+        store_fixture_unlink(&snap_fx, "data/identity"); /* of any cluster */
+    ck_assert_int_eq(newest(SNAP_DATA), 9);
+}
+END_TEST
+
+/* Older ones serve where newer ones are bad. */
+START_TEST(the_newest_good_one_is_found)
+{
+    make_more();
+    inspect_flip(&snap_fx, snap_path_of(9, 2), _i ? 30 : 5000);
+    ck_assert_int_eq(newest(1000), 9);
+    store_fixture_unlink(&snap_fx, snap_path_of(9, 1));
+    ck_assert_int_eq(newest(0), 7);
+    store_fixture_unlink(&snap_fx, snap_path_of(7, 2));
+    ck_assert_int_eq(newest(3 * SNAP_DATA), 5);
+    inspect_flip(&snap_fx, snap_path_of(5, 1), 4096 + 100);
+    ck_assert_int_eq(newest(0), -1);
+}
+END_TEST
+
 Suite *suite_store_inspect_quorum(void);
 
 Suite *suite_store_inspect_quorum(void)
@@ -122,6 +183,8 @@ Suite *suite_store_inspect_quorum(void)
     tcase_add_loop_test(t, a_bad_snapshot_is_damage, 0, 3);
     tcase_add_test(t, blocks_that_change_places);
     tcase_add_test(t, names_beside_snapshots);
+    tcase_add_loop_test(t, the_newest_is_found, 0, 2);
+    tcase_add_loop_test(t, the_newest_good_one_is_found, 0, 2);
     suite_add_tcase(s, t);
     return s;
 }

@@ -37,6 +37,37 @@ START_TEST(clean_folder)
 }
 END_TEST
 
+/* The folder of a node that joins, or has joined, a cluster. */
+static void joins(uint16_t flags)
+{
+    struct kl_store_identity id = *kl_store_identity(fx.store);
+    struct kl_base_buf buf;
+
+    store_fixture_close(&fx);
+    id.flags = flags;
+    if (flags & KL_STORE_JOINS)
+        memset(&id.cluster_id, 0, sizeof id.cluster_id);
+    kl_base_buf_init(&buf, &fx.alloc.alloc);
+    need_ok(kl_store_identity_encode(&buf, &id));
+    store_fixture_save(&fx, "data/identity", buf.data, buf.size);
+    kl_base_buf_deinit(&buf);
+}
+
+/* The new one is nobody's voter, and waits for nobody; where no cluster is
+ * known it is one of its own. */
+START_TEST(folder_that_joins)
+{
+    salvage_fill(20);
+    joins(_i ? KL_STORE_JOINED : KL_STORE_JOINS);
+    salvage_run();
+    salvage_all_of(20);
+    ck_assert_int_eq(kl_store_identity(fx.store)->flags, 0);
+    ck_assert_int_eq(kl_store_identity(fx.store)->node_id, 1);
+    ck_assert_int_eq(kl_store_identity(fx.store)->cluster_id.bytes[0],
+                     _i ? 7 : 1);
+}
+END_TEST
+
 START_TEST(crashed_folder)
 {
     salvage_fill(200);
@@ -358,6 +389,7 @@ Suite *suite_store_salvage(void)
 
     tcase_add_checked_fixture(t, salvage_setup, salvage_teardown);
     tcase_add_test(t, clean_folder);
+    tcase_add_loop_test(t, folder_that_joins, 0, 2);
     tcase_add_test(t, crashed_folder);
     tcase_add_test(t, epochs_and_start);
     tcase_add_test(t, empty_logs);
