@@ -261,6 +261,9 @@ struct kl_controller_registration
     struct kl_base_uuid incarnation_id; /* of this start of the process */
     struct kl_base_uuid directory_id;
     int64_t previous_epoch; /* stored by the broker; -1 = none */
+    /* The start before this one, which may have ended before it had stored its
+     * epoch; zero = none. */
+    struct kl_base_uuid previous_incarnation;
     enum kl_controller_recovery recovery;
     const struct kl_controller_log_id *damaged; /* by id, then partition */
     size_t damaged_count;

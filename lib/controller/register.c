@@ -41,17 +41,25 @@ static int register_check_alive(const struct kl_controller *c, size_t index,
                              "broker %ld is registered and alive", (long)b->id);
 }
 
+/* The folder's last session is the one that is known here. */
+static int register_is_next(const struct kl_controller_registration *r,
+                            const struct kl_controller_broker *old)
+{
+    if (!old)
+        return r->previous_epoch == -1;
+    return r->previous_epoch == old->epoch ||
+           kl_base_uuid_equal(&r->previous_incarnation, &old->incarnation_id);
+}
+
 /* What the broker's records are worth. old NULL: it was never registered. */
 static enum kl_controller_loss
 register_loss(const struct kl_controller_registration *r,
               const struct kl_controller_broker *old, int64_t metadata_offset)
 {
-    int64_t epoch = old ? old->epoch : -1;
-
     if (old && !kl_base_uuid_equal(&old->directory_id, &r->directory_id))
         return KL_CONTROLLER_LOSS_WIPED;
     /* Another life of the folder, or one that went back in time: a copy. */
-    if (r->previous_epoch != epoch || r->metadata_leo < metadata_offset)
+    if (!register_is_next(r, old) || r->metadata_leo < metadata_offset)
         return KL_CONTROLLER_LOSS_ALL;
     return r->recovery == KL_CONTROLLER_CLEAN ? KL_CONTROLLER_LOSS_NONE
                                               : KL_CONTROLLER_LOSS_SOME;

@@ -120,8 +120,11 @@ static int broker_send_registration(struct kl_runtime_node *n,
         return r;
     q->damaged.items = damaged;
     /* Without the list nothing that the folder holds can be proved. */
-    q->previous_epoch =
-        r == KL_ERECORDSIZE ? -1 : kl_store_broker_epoch(n->store);
+    q->previous_epoch = -1;
+    if (r != KL_ERECORDSIZE) {
+        q->previous_epoch = kl_store_broker_epoch(n->store);
+        q->previous_incarnation = n->broker.previous_incarnation;
+    }
     q->recovery = (int8_t)broker_recovery(n, q->damaged.count);
     q->metadata_offset = n->broker.opened_leo;
     q->feature_max = KL_CONTROLLER_FEATURE_LEVEL;
@@ -286,6 +289,19 @@ static void broker_look_quorum(struct kl_runtime_node *n)
         broker_refused(n, view.refusal, NULL);
 }
 
+/* The folder knows of this start, in case it ends between the registration and
+ * the time when its epoch is durable. Until then nobody counts on it. */
+static int broker_is_announced(struct kl_runtime_node *n)
+{
+    struct kl_base_uuid id = kl_store_incarnation(n->store);
+
+    if (kl_base_uuid_equal(&id, &n->links.session_id))
+        return 1;
+    if (kl_store_incarnation_put(n->store, &n->links.session_id))
+        n->broker.due_ns = n->now_ns + BROKER_RETRY_NS;
+    return 0;
+}
+
 int kl_runtime_broker_step(struct kl_runtime_node *n)
 {
     struct kl_runtime_broker *b = &n->broker;
@@ -309,6 +325,8 @@ int kl_runtime_broker_step(struct kl_runtime_node *n)
         return 0;
     }
     kl_runtime_timer_cancel(n, &b->timer);
+    if (b->epoch < 0 && !broker_is_announced(n))
+        return 0; /* the store tells when it is */
     broker_call(n, b->epoch < 0 ? KL_WIRE_BROKER_REGISTRATION
                                 : KL_WIRE_BROKER_HEARTBEAT);
     return 1;
@@ -373,6 +391,7 @@ void kl_runtime_broker_open(struct kl_runtime_node *n)
                    kl_controller_broker_count(n->metadata.controller) > 0;
     b->epoch = b->hurried = -1;
     b->opened_leo = view.durable_leo;
+    b->previous_incarnation = kl_store_incarnation(n->store);
     b->is_fenced = 1;
     b->is_calling = b->is_awaited = b->want_shutdown = b->may_stop =
         b->refusal = 0;

@@ -137,6 +137,7 @@ struct kl_runtime_broker
     int is_wanted;      /* it is not a node by itself */
     int64_t epoch;      /* -1 = not registered by this start */
     int64_t opened_leo; /* of the metadata log, durable then */
+    struct kl_base_uuid previous_incarnation; /* that the folder knew then */
     int is_fenced;
     int is_calling;
     int is_awaited; /* somebody waits for this node to have applied what is */

@@ -321,6 +321,7 @@ int kl_store_quorum_encode(struct kl_base_buf *b,
     kl_base_buf_append(b, r->state.voted_directory_id.bytes, 16);
     kl_base_buf_put_le32(b, 0);
     kl_base_buf_put_le64(b, (uint64_t)r->broker_epoch);
+    kl_base_buf_append(b, r->incarnation_id.bytes, 16);
     envelope_end(b, KL_STORE_MAGIC_QUORUM, KL_STORE_QUORUM_VERSION);
     format_pad(b);
     return b->error;
@@ -344,7 +345,12 @@ int kl_store_quorum_decode(const uint8_t *data, size_t size,
     r->state.voted_id = (int32_t)kl_base_cursor_get_le32(&c);
     format_get_uuid(&c, &r->state.voted_directory_id);
     format_get_reserved(&c, 4);
-    r->broker_epoch = version > 1 ? (int64_t)kl_base_cursor_get_le64(&c) : -1;
+    r->broker_epoch = -1;
+    r->incarnation_id = (struct kl_base_uuid){{0}};
+    if (version > 1) {
+        r->broker_epoch = (int64_t)kl_base_cursor_get_le64(&c);
+        format_get_uuid(&c, &r->incarnation_id);
+    }
     if (!format_is_padded(data, size, &c) || r->state.epoch < 0 ||
         r->state.leader_id < -1 || r->state.voted_id < -1 ||
         r->broker_epoch < -1)

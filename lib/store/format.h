@@ -150,7 +150,8 @@ struct kl_store_quorum_record
     uint64_t generation;
     struct kl_base_uuid directory_id; /* the folder that it belongs to */
     struct kl_store_quorum state;
-    int64_t broker_epoch; /* -1 = none; version 1 has none */
+    int64_t broker_epoch; /* -1 = none; version 1 has none, nor: */
+    struct kl_base_uuid incarnation_id; /* zero = none */
 };
 int kl_store_quorum_encode(struct kl_base_buf *b,
                            const struct kl_store_quorum_record *r);

@@ -329,3 +329,20 @@ int kl_store_broker_epoch_put(struct kl_store *s, int64_t epoch)
     q->wanted.generation++;
     return 0;
 }
+
+struct kl_base_uuid kl_store_incarnation(const struct kl_store *s)
+{
+    return s->quorum.durable.incarnation_id;
+}
+
+int kl_store_incarnation_put(struct kl_store *s, const struct kl_base_uuid *id)
+{
+    struct kl_store_quorum_job *q = &s->quorum;
+    int rc = quorum_check(s);
+
+    if (rc || kl_base_uuid_equal(id, &q->wanted.incarnation_id))
+        return rc;
+    q->wanted.incarnation_id = *id;
+    q->wanted.generation++;
+    return 0;
+}

@@ -312,6 +312,10 @@ int64_t kl_store_broker_epoch(const struct kl_store *s);
 /* Replaces it; as a put of the quorum state, with its event and failures. It
  * never falls: KL_EINVAL. */
 int kl_store_broker_epoch_put(struct kl_store *s, int64_t epoch);
+/* The same for the start that was the last to register, or to try: zero = there
+ * was none. It is put before the registration is sent. */
+struct kl_base_uuid kl_store_incarnation(const struct kl_store *s);
+int kl_store_incarnation_put(struct kl_store *s, const struct kl_base_uuid *id);
 
 /* ---- snapshots of the metadata ----------------------------------------- */
 

@@ -300,10 +300,12 @@ enum {
 /* ---- brokers ----------------------------------------------------------- */
 
 /* The broker, its directory and its incarnation are in the envelope.
- * previous_epoch: as stored in its folder. recovery: enum
+ * previous_epoch and previous_incarnation: as stored in its folder; zero where
+ * there was no start before. recovery: enum
  * kl_controller_recovery, with damaged logs in the order of their ids. */
 #define KL_WIRE_BROKER_REGISTRATION_REQUEST_FIELDS(X, record)                  \
     X(record, I64, previous_epoch, -1, INT64_MAX)                              \
+    X(record, UUID, previous_incarnation, 0, 1)                                \
     X(record, I8, recovery, 0, 2)                                              \
     X(record, LIST, damaged, 0, KL_WIRE_PARTITIONS_MAX, log_id)                \
     X(record, I64, metadata_offset, 0, INT64_MAX)                              \

@@ -34,7 +34,8 @@ static void quorum_run(const uint8_t *data, size_t size)
 
 static void quorum_seeds(struct fuzz_seeds *seeds)
 {
-    struct kl_store_quorum_record r = {5, {{3, 4}}, {7, 1, 2, {{9}}}, 11};
+    struct kl_store_quorum_record r = {
+        5, {{3, 4}}, {7, 1, 2, {{9}}}, 11, {{12}}};
     struct kl_base_buf b, input;
 
     for (uint8_t how = 0; how < 4; how++) {

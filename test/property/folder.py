@@ -78,11 +78,12 @@ def read_quorum(folder, directory):
     copies = [folder + "/quorum." + c for c in "ab"]
     expect(read(copies[0]) == read(copies[1]), "quorum: copies differ")
     data = envelope(copies[0], b"KLQS", 2, block=BLOCK)
-    expect(len(read(copies[0])) == BLOCK and len(data) == 64, "quorum: size")
-    fields = struct.unpack("<Q16siii16sIq", data)
+    expect(len(read(copies[0])) == BLOCK and len(data) == 80, "quorum: size")
+    fields = struct.unpack("<Q16siii16sIq16s", data)
     expect(fields[1] == directory and fields[6] == 0
            and fields[7] >= -1, "quorum: fields")
-    expect((fields[0] == 0) == (fields[2:5] == (0, -1, -1)),
+    expect((fields[0] == 0) == (fields[2:5] == (0, -1, -1)
+                                and not any(fields[8])),
            "quorum: generation")
     return fields[2:6]
 

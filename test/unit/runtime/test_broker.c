@@ -152,6 +152,39 @@ START_TEST(restart)
 }
 END_TEST
 
+/* A start that ends behind its registration, before the epoch of it is durable,
+ * was no session that anybody has counted on. */
+START_TEST(crash_behind_registration)
+{
+    struct kl_base_uuid id;
+    int64_t stored;
+
+    cluster_fixture_open_active(&c);
+    id = topic_on(2, "t");
+    ck_assert_int_eq(node_fixture_append(&c.nodes[2].f, &id, 0, 5, 1), 0);
+    stored = node(2)->broker.epoch;
+    cluster_fixture_stop(&c, 2);
+    for (int i = 0; i < 2; i++) {
+        cluster_fixture_open(&c, 2);
+        cluster_fixture_until(&c,
+                              !kl_base_list_is_empty(&node(2)->requests.all) &&
+                                  node(2)->broker.call.correlation_id);
+        trace_lanes_hold_all(&c.nodes[2].f.jobs, TRACE_LANES_BEFORE);
+        cluster_fixture_until(&c, node(2)->broker.epoch >= 0);
+        ck_assert_int_eq(kl_store_broker_epoch(node(2)->store), stored);
+        ck_assert(!cluster_fixture_is_active(&c, 2));
+        trace_vfs_cut(&c.nodes[2].f.trace, 0);
+        cluster_fixture_crash(&c, 2);
+        trace_vfs_heal(&c.nodes[2].f.trace);
+        trace_lanes_hold_all(&c.nodes[2].f.jobs, TRACE_LANES_FREE);
+    }
+    cluster_fixture_open(&c, 2);
+    cluster_fixture_until(&c, cluster_fixture_is_active(&c, 2));
+    cluster_fixture_until(&c, led(2, &id) == 0);
+    ck_assert_int_eq(node_fixture_append(&c.nodes[2].f, &id, 0, 1, 1), 5);
+}
+END_TEST
+
 /* An orderly stop takes no session: the others know at once. */
 START_TEST(stop_is_quick)
 {
@@ -276,6 +309,7 @@ Suite *suite_runtime_broker(void)
     tcase_add_test(t, only_the_leader_serves);
     tcase_add_test(t, silent_broker_is_fenced);
     tcase_add_loop_test(t, restart, 0, 2);
+    tcase_add_test(t, crash_behind_registration);
     tcase_add_test(t, stop_is_quick);
     tcase_add_test(t, stop_without_controller);
     tcase_add_test(t, duplicate_node);

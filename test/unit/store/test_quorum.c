@@ -120,7 +120,7 @@ START_TEST(layout)
     }
     ck_assert_mem_eq(data[0], data[1], 4096);
     ck_assert_mem_eq(data[0], "KLQS\2\0\0\0", 8);
-    ck_assert_uint_eq(kl_base_get_le32(data[0] + 8), 88);
+    ck_assert_uint_eq(kl_base_get_le32(data[0] + 8), 104);
     ck_assert_uint_eq(kl_base_get_le64(data[0] + 24), 1); /* generation */
     ck_assert_mem_eq(data[0] + 32, &fx.config.format.directory_id, 16);
     ck_assert_uint_eq(kl_base_get_le32(data[0] + 48), 7);
@@ -139,8 +139,10 @@ END_TEST
 
 static struct kl_base_buf encoded(void)
 {
-    struct kl_store_quorum_record r = {
-        .generation = 9, .state = state_of(7, 2, 3), .broker_epoch = 5};
+    struct kl_store_quorum_record r = {.generation = 9,
+                                       .state = state_of(7, 2, 3),
+                                       .broker_epoch = 5,
+                                       .incarnation_id = {{6}}};
     struct kl_base_buf b;
 
     kl_base_buf_init(&b, &kl_base_alloc_libc);
@@ -182,9 +184,9 @@ START_TEST(wrong_values_are_refused)
         {56, UINT32_MAX - 1, KL_ECORRUPT},
         {76, 1, KL_ECORRUPT},
         {84, UINT32_MAX - 1, KL_ECORRUPT},
-        {8, 80, KL_ECORRUPT},
-        {8, 84, KL_ECORRUPT},
-        {8, 92, KL_ECORRUPT},
+        {8, 88, KL_ECORRUPT},
+        {8, 100, KL_ECORRUPT},
+        {8, 108, KL_ECORRUPT},
     };
     struct kl_store_quorum_record r;
 
@@ -314,19 +316,44 @@ START_TEST(broker_epoch)
 }
 END_TEST
 
+START_TEST(incarnation)
+{
+    struct kl_base_uuid id = kl_store_incarnation(fx.store);
+
+    ck_assert(kl_base_uuid_is_zero(&id));
+    id.bytes[3] = 9;
+    ck_assert_int_eq(kl_store_incarnation_put(fx.store, &id), 0);
+    id = kl_store_incarnation(fx.store);
+    ck_assert(kl_base_uuid_is_zero(&id)); /* not durable yet */
+    ck_assert_int_eq(kl_store_broker_epoch_put(fx.store, 40), 0);
+    await();
+    ck_assert_int_eq(kl_store_incarnation(fx.store).bytes[3], 9);
+    put(3, 1, 1);
+    await();
+    reopen();
+    id = kl_store_incarnation(fx.store);
+    ck_assert_int_eq(id.bytes[3], 9);
+    ck_assert_int_eq(kl_store_broker_epoch(fx.store), 40);
+    /* The same again is no change. */
+    ck_assert_int_eq(kl_store_incarnation_put(fx.store, &id), 0);
+    ck_assert_int_eq(turn(), 0);
+}
+END_TEST
+
 /* What was written before there was a broker epoch. */
 START_TEST(version_without_broker_epoch)
 {
     struct kl_base_buf b = encoded();
     struct kl_store_quorum_record r;
 
-    memset(b.data + 80, 0, 8);
+    memset(b.data + 80, 0, 24);
     b.data[4] = 1;
     b.data[8] = 80;
     seal(b.data);
     ck_assert_int_eq(kl_store_quorum_decode(b.data, b.size, &r), 0);
     ck_assert_int_eq(r.state.epoch, 7);
     ck_assert_int_eq(r.broker_epoch, -1);
+    ck_assert(kl_base_uuid_is_zero(&r.incarnation_id));
     kl_base_buf_deinit(&b);
 }
 END_TEST
@@ -681,6 +708,7 @@ Suite *suite_store_quorum(void)
     tcase_add_test(t, newest_put_wins);
     tcase_add_test(t, a_put_cannot_go_back);
     tcase_add_test(t, broker_epoch);
+    tcase_add_test(t, incarnation);
     tcase_add_test(t, version_without_broker_epoch);
     tcase_add_test(t, a_put_goes_before_groups);
     tcase_add_test(t, a_stop_waits_for_a_put);
