@@ -71,6 +71,12 @@ links_of_session(struct kl_runtime_node *n, const struct kl_base_uuid *session)
     return NULL;
 }
 
+int kl_runtime_links_has_session(struct kl_runtime_node *n,
+                                 const struct kl_base_uuid *session)
+{
+    return links_of_session(n, session) != NULL;
+}
+
 static struct kl_runtime_link *links_add(struct kl_runtime_node *n, uint64_t id,
                                          int32_t node_id)
 {
@@ -332,12 +338,13 @@ static void links_event(struct kl_runtime_node *n, const struct kl_net_event *e)
     }
 }
 
-static int links_local(struct kl_runtime_node *n)
+int kl_runtime_links_local(struct kl_runtime_node *n)
 {
-    struct kl_base_list *item = kl_base_list_pop(&n->links.local);
+    struct kl_base_list *item;
     struct kl_runtime_parcel *p;
 
-    if (!item)
+    if (!kl_runtime_quorum_is_ready(n) ||
+        !(item = kl_base_list_pop(&n->links.local)))
         return 0;
     p = KL_BASE_CONTAINER(item, struct kl_runtime_parcel, link);
     kl_runtime_dispatch(n, NULL, p->data, p->size);
@@ -352,7 +359,7 @@ int kl_runtime_links_step(struct kl_runtime_node *n)
 
     /* raft hears nothing new before all that it wanted is done. */
     while (kl_runtime_quorum_is_ready(n)) {
-        if (links_local(n)) {
+        if (kl_runtime_links_local(n)) {
             moved = 1;
         } else if (n->net && kl_net_next(n->net, &e)) {
             links_event(n, &e);

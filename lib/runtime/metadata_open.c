@@ -97,6 +97,9 @@ static int metadata_turn(struct kl_runtime_node *n, struct kl_base_error *error)
     int was_still;
 
     moved |= kl_runtime_metadata_step(n);
+    moved |= kl_runtime_broker_step(n);
+    moved |= kl_runtime_requests_step(n);
+    moved |= kl_runtime_links_local(n);
     if (kl_store_failure(n->store, error))
         return kl_store_failure(n->store, NULL);
     if (m->code) {
@@ -161,6 +164,19 @@ static int metadata_bootstrap(struct kl_runtime_node *n,
     return 0;
 }
 
+/* The controller is this node, so it is a broker as soon as it wants to be one,
+ * and what it holds can be used when it is open. */
+static int metadata_register(struct kl_runtime_node *n,
+                             struct kl_base_error *error)
+{
+    int r = 0;
+
+    while (!r && n->broker.is_wanted && n->broker.is_fenced &&
+           !n->broker.refusal)
+        r = metadata_turn(n, error);
+    return r;
+}
+
 /* A quorum of one: nobody else knows anything. */
 static int metadata_open_alone(struct kl_runtime_node *n,
                                struct kl_base_error *error)
@@ -174,7 +190,7 @@ static int metadata_open_alone(struct kl_runtime_node *n,
     kl_runtime_broker_open(n);
     r = kl_runtime_logs_agree(n, error);
     n->metadata.is_caught_up = r == 0;
-    return r;
+    return r ? r : metadata_register(n, error);
 }
 
 int kl_runtime_metadata_open(struct kl_runtime_node *n,

@@ -115,6 +115,22 @@ static int serve_damaged(struct kl_runtime_node *n,
     return 0;
 }
 
+/* A folder has one process. Where a new start of it asks, and the one before is
+ * not connected any more, that one is dead, or has lost more than the session
+ * that it would wait for. */
+static void serve_succeed(struct kl_runtime_node *n,
+                          const struct kl_controller_registration *r)
+{
+    struct kl_controller *c = n->metadata.controller;
+    const struct kl_controller_broker *old =
+        kl_controller_broker_find(c, r->broker_id);
+
+    if (old && kl_base_uuid_equal(&old->directory_id, &r->directory_id) &&
+        !kl_base_uuid_equal(&old->incarnation_id, &r->incarnation_id) &&
+        !kl_runtime_links_has_session(n, &old->incarnation_id))
+        kl_controller_contact_lost(c, old->id, old->epoch);
+}
+
 static int serve_register(struct kl_runtime_node *n,
                           struct kl_runtime_command *c,
                           const struct kl_wire_message *m,
@@ -151,6 +167,7 @@ static int serve_register(struct kl_runtime_node *n,
     r.rack = rack;
     r.endpoints = endpoints.items;
     r.endpoint_count = endpoints.count;
+    serve_succeed(n, &r);
     rc = kl_controller_register_broker(
         n->metadata.controller, &r, n->metadata.base_offset, n->now_ns, out,
         &c->outcome.broker_epoch, &c->outcome.more, error);

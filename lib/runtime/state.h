@@ -676,6 +676,11 @@ int kl_runtime_links_open(struct kl_runtime_node *n);
 void kl_runtime_links_close(struct kl_runtime_node *n);
 /* Takes what has come. 1 where there was something. */
 int kl_runtime_links_step(struct kl_runtime_node *n);
+/* The same for one message of this node to itself. */
+int kl_runtime_links_local(struct kl_runtime_node *n);
+/* Somebody of this session is connected. */
+int kl_runtime_links_has_session(struct kl_runtime_node *n,
+                                 const struct kl_base_uuid *session);
 /* Sends to the node that the envelope names, which may be this one: over the
  * link of a session where that is not zero, as an answer, else over any; a node
  * without one is dialled. What cannot be sent is lost: KL_EAGAIN. */

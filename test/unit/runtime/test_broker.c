@@ -133,6 +133,7 @@ START_TEST(restart)
 {
     struct kl_base_uuid id;
     int64_t epoch;
+    int64_t since;
 
     cluster_fixture_open_active(&c);
     id = topic_on(2, "t");
@@ -142,10 +143,11 @@ START_TEST(restart)
         cluster_fixture_crash(&c, 2);
     else
         cluster_fixture_stop(&c, 2);
-    cluster_fixture_until(&c,
-                          !kl_controller_broker_is_active(broker(0, 2)) || _i);
+    since = c.now_ns;
     cluster_fixture_open(&c, 2);
     cluster_fixture_until(&c, cluster_fixture_is_active(&c, 2));
+    /* It does not wait for the session of the start before. */
+    ck_assert_int_lt((c.now_ns - since) / 1000000, 2000);
     ck_assert_int_gt(node(2)->broker.epoch, epoch);
     cluster_fixture_until(&c, led(2, &id) == 0);
     ck_assert_int_eq(node_fixture_append(&c.nodes[2].f, &id, 0, 1, 1), 5);
@@ -284,16 +286,22 @@ START_TEST(alone_becomes_broker)
     ck_assert_int_eq(node_fixture_append(&c.nodes[0].f, &id, 0, 2, 1), 0);
     cluster_fixture_stop(&c, 0);
     c.nodes[0].f.options.net = c.nodes[0].net;
-    cluster_fixture_open(&c, 0);
-    cluster_fixture_until(&c, led(0, &id) == 0);
-    ck_assert(cluster_fixture_is_active(&c, 0));
-    ck_assert_int_eq(node_fixture_append(&c.nodes[0].f, &id, 0, 2, 1), 2);
+    for (int i = 1; i < 3; i++) {
+        /* Open is open: nothing has to be waited for, even after a crash. */
+        cluster_fixture_open(&c, 0);
+        ck_assert_int_eq(led(0, &id), 0);
+        ck_assert(cluster_fixture_is_active(&c, 0));
+        ck_assert_int_eq(node_fixture_append(&c.nodes[0].f, &id, 0, 2, 1),
+                         2 * i);
+        if (i == 1)
+            cluster_fixture_crash(&c, 0);
+    }
     cluster_fixture_stop(&c, 0);
     /* And back: it is registered, so it goes on as a broker. */
     c.nodes[0].f.options.net = NULL;
     cluster_fixture_open(&c, 0);
-    cluster_fixture_until(&c, led(0, &id) == 0);
-    ck_assert_int_eq(node_fixture_append(&c.nodes[0].f, &id, 0, 2, 1), 4);
+    ck_assert_int_eq(led(0, &id), 0);
+    ck_assert_int_eq(node_fixture_append(&c.nodes[0].f, &id, 0, 2, 1), 6);
 }
 END_TEST
 
