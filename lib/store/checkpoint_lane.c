@@ -6,10 +6,7 @@
 
 #include <string.h>
 
-enum {
-    LANE_MANY = 32, /* from here on one sync of the file system */
-    LANE_SLOT_MIN = 64 * 1024
-};
+enum { LANE_SLOT_MIN = 64 * 1024 };
 
 static int checkpoint_error(struct kl_store_checkpoint *c, int code,
                             const char *what)
@@ -32,22 +29,22 @@ static int checkpoint_sync_each(struct kl_store_checkpoint *c)
     return 0;
 }
 
-/* One call for everything; KL_EUNSUPPORTED where each must be synced. */
 static int checkpoint_sync_all(struct kl_store_checkpoint *c)
 {
-    int rc;
+    int rc = kl_store_sync_all(c->file);
 
-    if (c->sync_count + c->folder_count <= LANE_MANY)
-        return KL_EUNSUPPORTED;
-    rc = kl_store_sync_all(c->file);
     if (rc == 0 || rc == KL_EUNSUPPORTED)
         return rc;
     kl_store_path(c->store, NULL, c->path);
     return checkpoint_error(c, rc, "cannot sync");
 }
 
-static int checkpoint_manifests(struct kl_store_checkpoint *c)
+/* A step of replacing each manifest, put = 1 for the last one. */
+static int checkpoint_manifests(struct kl_store_checkpoint *c, int put,
+                                int is_synced)
 {
+    struct kl_os_vfs *vfs = c->store->vfs;
+
     for (size_t i = 0; i < c->folder_count; i++) {
         struct kl_store_checkpoint_folder *f = &c->folders[i];
         int rc;
@@ -55,10 +52,11 @@ static int checkpoint_manifests(struct kl_store_checkpoint *c)
         if (!f->has_manifest)
             continue;
         kl_store_path_in_log(f->log, "manifest", c->path);
-        rc = kl_store_file_replace(c->store->vfs, c->path, &f->manifest);
+        rc = put ? kl_store_file_put(vfs, c->path)
+                 : kl_store_file_aside(vfs, c->path, &f->manifest, is_synced);
         if (rc)
             return checkpoint_error(c, rc, "cannot replace");
-        c->bytes += f->manifest.size;
+        c->bytes += put ? f->manifest.size : 0;
     }
     return 0;
 }
@@ -115,22 +113,42 @@ static int checkpoint_slot(struct kl_store_checkpoint *c)
     return checkpoint_error(c, rc, "cannot write");
 }
 
+static int checkpoint_few(struct kl_store_checkpoint *c)
+{
+    int rc = checkpoint_manifests(c, 0, 1);
+
+    if (rc == 0)
+        rc = checkpoint_manifests(c, 1, 1);
+    if (rc == 0)
+        rc = checkpoint_sync_each(c);
+    return rc ? rc : checkpoint_names(c);
+}
+
+/* One call syncs everything: what manifests will state, and they themselves;
+ * then their names. KL_EUNSUPPORTED where each must be synced. */
+static int checkpoint_many(struct kl_store_checkpoint *c)
+{
+    int rc = checkpoint_manifests(c, 0, 0);
+
+    if (rc == 0)
+        rc = checkpoint_sync_all(c);
+    if (rc == 0)
+        rc = checkpoint_manifests(c, 1, 0);
+    return rc || c->bytes == 0 ? rc : checkpoint_sync_all(c);
+}
+
 void kl_store_checkpoint_lane(struct kl_os_job *job)
 {
     struct kl_store_checkpoint *c =
         KL_BASE_CONTAINER(job, struct kl_store_checkpoint, job);
-    int rc;
+    int rc = KL_EUNSUPPORTED;
 
     c->code = 0;
     c->bytes = 0;
-    if (checkpoint_manifests(c))
-        return;
-    rc = checkpoint_sync_all(c);
-    if (rc == KL_EUNSUPPORTED) {
-        rc = checkpoint_sync_each(c);
-        if (rc == 0)
-            rc = checkpoint_names(c);
-    }
+    if (c->sync_count + c->folder_count > KL_STORE_SYNC_MANY)
+        rc = checkpoint_many(c);
+    if (rc == KL_EUNSUPPORTED)
+        rc = checkpoint_few(c);
     if (rc == 0)
         checkpoint_slot(c);
 }

@@ -204,18 +204,24 @@ int kl_store_file_read(struct kl_os_vfs *vfs, const char *path, size_t limit,
     return rc;
 }
 
-int kl_store_file_replace(struct kl_os_vfs *vfs, const char *path,
-                          const struct kl_base_buf *buf)
+static void path_aside(const char *path, char out[KL_STORE_PATH_MAX])
+{
+    char *end = out + KL_STORE_PATH_MAX;
+
+    path_text(path_text(out, end, path), end, ".new");
+}
+
+int kl_store_file_aside(struct kl_os_vfs *vfs, const char *path,
+                        const struct kl_base_buf *buf, int is_synced)
 {
     char aside[KL_STORE_PATH_MAX];
     struct kl_os_iovec part = {buf->data, buf->size};
     struct kl_os_file *file;
-    char *end = aside + sizeof aside;
     int rc, closed;
 
     if (buf->error)
         return buf->error;
-    path_text(path_text(aside, end, path), end, ".new");
+    path_aside(path, aside);
     /* A crash in a rename may leave both names to one file: emptying the one
      * that is aside would empty the other. */
     rc = vfs->ops->unlink(vfs, aside);
@@ -226,12 +232,26 @@ int kl_store_file_replace(struct kl_os_vfs *vfs, const char *path,
     if (rc)
         return rc;
     rc = vfs->ops->write(file, &part, 1, 0, NULL);
-    /* Sync before rename: a crash in between must show the old file, never an
-     * empty new one. */
-    if (rc == 0)
+    if (rc == 0 && is_synced)
         rc = kl_store_sync(file);
     closed = vfs->ops->close(file);
-    if (rc == 0)
-        rc = closed;
-    return rc ? rc : vfs->ops->rename(vfs, aside, path);
+    return rc ? rc : closed;
+}
+
+int kl_store_file_put(struct kl_os_vfs *vfs, const char *path)
+{
+    char aside[KL_STORE_PATH_MAX];
+
+    path_aside(path, aside);
+    return vfs->ops->rename(vfs, aside, path);
+}
+
+int kl_store_file_replace(struct kl_os_vfs *vfs, const char *path,
+                          const struct kl_base_buf *buf)
+{
+    /* Sync before rename: a crash in between must show the old file, never an
+     * empty new one. */
+    int rc = kl_store_file_aside(vfs, path, buf, 1);
+
+    return rc ? rc : kl_store_file_put(vfs, path);
 }

@@ -213,9 +213,22 @@ static int recover_fasten(struct kl_store_recovery *r)
               : 0;
 }
 
-/* Syncs what replay has written so far, so that handles can be closed. */
+/* Not where only the start of the log or its epoch has moved. */
+static int recover_is_replayed(const struct kl_store_replay *plan)
+{
+    return plan->touched && plan->log->flush == KL_STORE_FLUSH_COMMIT;
+}
+
+/* Syncs what replay has written so far, so that handles can be closed: with one
+ * call, or each file. */
 static int recover_sync(struct kl_store *s)
 {
+    int all = s->open_count > KL_STORE_SYNC_MANY
+                  ? kl_store_sync_all(s->slots[0])
+                  : KL_EUNSUPPORTED;
+
+    if (all && all != KL_EUNSUPPORTED)
+        return all;
     for (struct kl_base_list *l = s->logs.next; l != &s->logs; l = l->next) {
         struct kl_store_log *log =
             KL_BASE_CONTAINER(l, struct kl_store_log, link);
@@ -226,7 +239,7 @@ static int recover_sync(struct kl_store *s)
 
             if (seg->synced_size >= seg->info.size || !seg->writer)
                 continue;
-            rc = s->vfs->ops->sync(seg->writer);
+            rc = all ? s->vfs->ops->sync(seg->writer) : 0;
             if (rc)
                 return rc;
             seg->synced_size = seg->info.size;
@@ -236,21 +249,47 @@ static int recover_sync(struct kl_store *s)
     return 0;
 }
 
+/* Carries out what the plans from first up to end have begun. */
+static int recover_written(struct kl_store_recovery *r,
+                           struct kl_base_list *first, struct kl_base_list *end)
+{
+    struct kl_store *s = r->store;
+    int rc = kl_store_drain(s);
+
+    for (; first != end && rc == 0; first = first->next) {
+        struct kl_store_replay *plan =
+            KL_BASE_CONTAINER(first, struct kl_store_replay, link);
+
+        if (recover_is_replayed(plan))
+            rc = kl_store_replay_end(plan, r->error);
+    }
+    if (rc == 0 && s->open_count > s->config.file_max / 2)
+        rc = recover_sync(s);
+    return rc;
+}
+
+/* Many logs are written at a time, but no more than there are handles for: four
+ * each where a segment is begun. */
 static int recover_replay(struct kl_store_recovery *r)
 {
-    struct kl_base_list *l;
+    struct kl_base_list *first = r->plans.next, *l;
+    uint32_t begun = 0;
     int rc = 0;
 
     for (l = r->plans.next; l != &r->plans && rc == 0; l = l->next) {
         struct kl_store_replay *plan =
             KL_BASE_CONTAINER(l, struct kl_store_replay, link);
 
-        if (plan->log->flush == KL_STORE_FLUSH_COMMIT)
-            rc = kl_store_replay_run(plan, r->error);
-        if (rc == 0 && r->store->open_count > r->store->config.file_max / 2)
-            rc = recover_sync(r->store);
+        if (!recover_is_replayed(plan))
+            continue;
+        rc = kl_store_replay_begin(plan, r->error);
+        if (rc || ++begun < r->store->config.file_max / 8)
+            continue;
+        rc = recover_written(r, first, l->next);
+        first = l->next;
+        begun = 0;
     }
-    return rc;
+    return rc ? rc : recover_written(r, first, &r->plans);
 }
 
 static int recover_intervals(struct kl_store_recovery *r)

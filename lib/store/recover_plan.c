@@ -31,6 +31,8 @@ void kl_store_recover_plan_free(struct kl_store *s,
     kl_base_list_remove(&plan->link);
     kl_base_free(&s->alloc, plan->frames,
                  plan->capacity * sizeof *plan->frames);
+    kl_base_free(&s->alloc, plan->manifest.segments,
+                 plan->manifest.count * sizeof *plan->manifest.segments);
     kl_base_free(&s->alloc, plan, sizeof *plan);
 }
 

@@ -83,9 +83,11 @@ static int replay_find(struct kl_store_log *log, struct kl_store_segment *seg,
     return kl_store_find_position(&find, cut, position_out);
 }
 
-/* Shortens the last segment that is kept to the offset. One that has become
- * shorter than that, or is gone, is damaged: it stays as it is, and what
- * follows goes to another one. */
+/* The last segment that is kept ends at the offset. One that has become shorter
+ * than that, or is gone, is damaged: it stays as it is, and what follows goes
+ * to another one. What the file has behind is written over, and cut off where
+ * something is left of it (replay_trim): most often nothing is, and giving
+ * blocks back to the file system takes longer than all else here. */
 static int replay_cut(struct kl_store_log *log, struct kl_store_segment *seg,
                       int64_t cut)
 {
@@ -104,18 +106,52 @@ static int replay_cut(struct kl_store_log *log, struct kl_store_segment *seg,
     } else {
         seg->index_blocks = kl_store_index_usable(
             seg->index_writer, seg->index_blocks, seg->info.base, position);
-        rc = ops->truncate(seg->index_writer,
-                           (uint64_t)seg->index_blocks * KL_STORE_BLOCK);
-        if (rc == 0)
-            rc = ops->truncate(seg->writer, position);
-        if (rc)
-            return rc;
     }
     seg->info.end = seg->next_end = cut;
     seg->info.size = seg->next_size = position;
     seg->next_index_blocks = seg->index_blocks;
     log->files->indexed_position = position;
     return 0;
+}
+
+static int replay_shorten(struct kl_store_log *log, int64_t base,
+                          const char *suffix, struct kl_os_file *open_file,
+                          uint64_t end)
+{
+    struct kl_os_vfs *vfs = log->store->vfs;
+    struct kl_os_file *file = open_file;
+    char path[KL_STORE_PATH_MAX];
+    uint64_t size;
+    int rc = 0;
+
+    kl_store_path_segment(log, base, suffix, path);
+    if (!file)
+        rc = vfs->ops->open(vfs, path, KL_OS_WRITE, &file);
+    if (rc)
+        return rc == KL_ENOENT ? 0 : rc; /* lost, and known to be */
+    rc = vfs->ops->size(file, &size);
+    if (rc == 0 && size > end)
+        rc = vfs->ops->truncate(file, end);
+    if (!open_file)
+        vfs->ops->close(file);
+    return rc;
+}
+
+/* Cuts off what the files of the segment that was open still have behind their
+ * ends. */
+static int replay_trim(const struct kl_store_replay *r)
+{
+    struct kl_store_log *log = r->log;
+    struct kl_store_segment *seg = r->cut_segment;
+    int rc;
+
+    if (!seg)
+        return 0;
+    rc = replay_shorten(log, seg->info.base, "idx", seg->index_writer,
+                        (uint64_t)seg->index_blocks * KL_STORE_BLOCK);
+    return rc ? rc
+              : replay_shorten(log, seg->info.base, "seg", seg->writer,
+                               seg->info.size);
 }
 
 /* Installs the segments below cut; those at or above go. */
@@ -158,29 +194,28 @@ static int replay_segments(struct kl_store_replay *r,
         return rc;
     }
     seg->synced_size = 0;
+    r->cut_segment = seg;
     return replay_cut(log, seg, cut);
 }
 
 static int replay_prepare(struct kl_store_replay *r)
 {
     struct kl_store_log *log = r->log;
-    struct kl_store_manifest m = {.count = 0};
-    int rebuilt;
-    int rc = kl_store_load_manifest(log, log->store->wall_ms, &m, &rebuilt);
+    struct kl_store_manifest *m = &r->manifest;
+    int rc = kl_store_load_manifest(log, log->store->wall_ms, m, &r->rebuilt);
 
-    kl_base_stat_add(&log->store->stats.rebuilds, (uint64_t)rebuilt);
+    kl_base_stat_add(&log->store->stats.rebuilds, (uint64_t)r->rebuilt);
     if (rc == KL_ENOENT && log->active.base < 0)
         rc = 0; /* it never had a segment that a slot knew of */
-    if (rc == 0 && !rebuilt && !r->distrusted)
-        kl_store_load_leftovers(log, &m);
+    if (rc == 0 && !r->rebuilt && !r->distrusted)
+        kl_store_load_leftovers(log, m);
     if (rc == 0)
         rc = kl_store_files_new(log);
     if (rc == 0)
-        rc = replay_segments(r, &m);
+        rc = replay_segments(r, m);
     log->manifest_dirty = log->folder_dirty =
-        log->files && (log->files->count || m.count || r->distrusted);
+        log->files && (log->files->count || m->count || r->distrusted);
     log->store->folders_dirty = 1;
-    kl_base_free(&log->store->alloc, m.segments, m.count * sizeof *m.segments);
     return rc;
 }
 
@@ -367,28 +402,60 @@ static int replay_append(struct kl_store_log *log,
     return 0;
 }
 
-int kl_store_replay_run(struct kl_store_replay *r, struct kl_base_error *error)
+/* Whether the manifest that was there says what it has to. Of the open segment
+ * it names the base alone. */
+static int replay_is_listed(const struct kl_store_log *log,
+                            const struct kl_store_manifest *m)
 {
-    struct kl_store_log *log = r->log;
-    struct kl_store *s = log->store;
-    int rc;
+    const struct kl_store_files *files = log->files;
 
-    if (!r->touched)
-        return 0; /* only its start or epoch moved */
-    rc = replay_rescue(r);
+    if (m->count != files->count || m->truncation != log->applied_truncation)
+        return 0;
+    for (uint32_t i = 0; i < m->count; i++) {
+        const struct kl_store_segment *seg = files->items[i];
+        const struct kl_store_segment_info *a = &m->segments[i];
+        const struct kl_store_segment_info *b = &seg->info;
+
+        if (a->base != b->base)
+            return 0;
+        if (!seg->sealed
+                ? a->end >= 0
+                : a->end != b->end || a->size != b->size ||
+                      a->max_timestamp != b->max_timestamp ||
+                      a->first_ms != b->first_ms || a->last_ms != b->last_ms ||
+                      a->truncation != b->truncation)
+            return 0;
+    }
+    return 1;
+}
+
+int kl_store_replay_begin(struct kl_store_replay *r,
+                          struct kl_base_error *error)
+{
+    struct kl_store *s = r->log->store;
+    int rc = replay_rescue(r);
+
     if (rc == 0)
         rc = replay_prepare(r);
     for (size_t i = 0; i < r->count && rc == 0; i++) {
-        rc = replay_append(log, &r->frames[i]);
+        rc = replay_append(r->log, &r->frames[i]);
         if (rc == 0 && s->pending_bytes >= REPLAY_BATCH)
             rc = kl_store_drain(s);
     }
-    if (rc == 0)
-        rc = kl_store_drain(s);
+    return rc ? replay_error(r->log, error, rc) : 0;
+}
+
+int kl_store_replay_end(struct kl_store_replay *r, struct kl_base_error *error)
+{
+    struct kl_store_log *log = r->log;
+    int rc = replay_trim(r);
+
     if (rc == 0)
         rc = kl_store_retain_drop(log);
     if (rc)
         return replay_error(log, error, rc);
+    if (!r->rebuilt && replay_is_listed(log, &r->manifest))
+        log->manifest_dirty = 0; /* its name may still not be durable */
     kl_store_damage_gaps(log);
     return 0;
 }

@@ -15,7 +15,8 @@ enum {
     KL_STORE_PATH_MAX = 1024,
     KL_STORE_GROUP_MAX = 4 * 1024 * 1024, /* bytes of one group at most */
     KL_STORE_WRITE_MAX = 4 * 1024 * 1024, /* bytes of one segment job */
-    KL_STORE_RING_FILES_MAX = 8
+    KL_STORE_RING_FILES_MAX = 8,
+    KL_STORE_SYNC_MANY = 32 /* from here on one sync of the file system */
 };
 
 /* Something that could not be done, and when it is tried again. */
@@ -709,6 +710,11 @@ int kl_store_path_base(const char *name, int64_t *base_out);
 /* Reads a whole file of at most limit bytes into buf; blocking. */
 int kl_store_file_read(struct kl_os_vfs *vfs, const char *path, size_t limit,
                        struct kl_base_buf *buf);
+/* Writes what is to replace a file beside it, synced or not; and then puts it
+ * there, which must not be before it is synced. */
+int kl_store_file_aside(struct kl_os_vfs *vfs, const char *path,
+                        const struct kl_base_buf *buf, int is_synced);
+int kl_store_file_put(struct kl_os_vfs *vfs, const char *path);
 /* Writes, syncs and renames over name; the folder is not synced. */
 int kl_store_file_replace(struct kl_os_vfs *vfs, const char *path,
                           const struct kl_base_buf *buf);
@@ -764,13 +770,19 @@ struct kl_store_replay
     int64_t cut; /* what the checkpoint stated is kept up to here */
     int touched; /* appends or truncations, even if nothing is left of them */
     int distrusted; /* cut at an unknown place: segments go to quarantine */
+    struct kl_store_segment *cut_segment; /* that ends at the cut, or NULL */
+    struct kl_store_manifest manifest;    /* that was found, or rebuilt */
+    int rebuilt;
     struct kl_store_replay_frame *frames;
     size_t count;
     size_t capacity;
 };
 
-/* Brings segments, manifest and memory of one log to its final content. */
-int kl_store_replay_run(struct kl_store_replay *r, struct kl_base_error *error);
+/* Brings segments, manifest and memory of one log to its final content: begin
+ * queues what is to be written, end follows once that is done. */
+int kl_store_replay_begin(struct kl_store_replay *r,
+                          struct kl_base_error *error);
+int kl_store_replay_end(struct kl_store_replay *r, struct kl_base_error *error);
 /* Looks at what an interval log has above its synced end. r: its truncations
  * in the WAL, or NULL. */
 int kl_store_interval_recover(struct kl_store_log *log,

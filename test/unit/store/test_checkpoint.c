@@ -369,6 +369,62 @@ START_TEST(checkpoint_without_memory_is_tried_again)
 }
 END_TEST
 
+/* An open after a crash waits for the medium a few times, however many logs it
+ * brings back, and gives no block back to the file system, which is slow. */
+START_TEST(open_costs_a_few_syncs)
+{
+    static const enum trace_vfs_kind kinds[] = {
+        TRACE_VFS_SYNC, TRACE_VFS_SYNC_DIR, TRACE_VFS_SYNC_ALL};
+    static const enum trace_vfs_kind slow[] = {
+        TRACE_VFS_TRUNCATE, TRACE_VFS_RENAME, TRACE_VFS_UNLINK};
+    enum { LOGS = 200, SYNCS = 30 };
+    uint64_t syncs = 0, others = 0;
+
+    fx.config.file_max = 1024;
+    fx.config.ring_bytes = 4 << 20;
+    fx.config.path = "large";
+    store_fixture_crash(&fx);
+    ck_assert_int_eq(store_fixture_open(&fx), 0);
+    for (int i = 0; i < LOGS; i++) {
+        struct kl_store_id other = store_fixture_id(1, i);
+
+        store_fixture_fill(
+            &fx,
+            store_fixture_create(&fx, &other, KL_STORE_FLUSH_COMMIT, 1 << 20),
+            1, 100, (uint64_t)i);
+        if (i % 10 == 0)
+            store_fixture_settle(&fx);
+    }
+    store_fixture_settle(&fx);
+    checkpoint();
+    for (int i = 0; i < LOGS; i++) {
+        struct kl_store_id other = store_fixture_id(1, i);
+
+        store_fixture_fill(&fx, kl_store_find(fx.store, &other), 1, 100,
+                           (uint64_t)i);
+    }
+    store_fixture_settle(&fx);
+    store_fixture_crash(&fx);
+    for (int i = 0; i < 3; i++) {
+        syncs -= trace_vfs_count(&fx.trace, kinds[i]);
+        others -= trace_vfs_count(&fx.trace, slow[i]);
+    }
+    ck_assert_int_eq(store_fixture_open(&fx), 0);
+    for (int i = 0; i < 3; i++) {
+        syncs += trace_vfs_count(&fx.trace, kinds[i]);
+        others += trace_vfs_count(&fx.trace, slow[i]);
+    }
+    ck_assert_uint_le(syncs, SYNCS);
+    ck_assert_uint_eq(others, 0);
+    for (int i = 0; i < LOGS; i++) {
+        struct kl_store_id other = store_fixture_id(1, i);
+
+        store_fixture_expect(&fx, kl_store_find(fx.store, &other), 0, 2, 100,
+                             (uint64_t)i);
+    }
+}
+END_TEST
+
 /* Many logs are made durable by one sync of the file system. */
 START_TEST(many_logs_are_synced_at_once)
 {
@@ -426,6 +482,7 @@ Suite *suite_store_checkpoint(void)
     tcase_add_test(t, deletion_interrupted_at_any_moment);
     tcase_add_test(t, failed_sync_of_a_segment_fails_the_store);
     tcase_add_test(t, checkpoint_without_memory_is_tried_again);
+    tcase_add_test(t, open_costs_a_few_syncs);
     tcase_add_test(t, many_logs_are_synced_at_once);
     suite_add_tcase(suite, t);
     return suite;
