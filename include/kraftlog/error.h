@@ -69,7 +69,7 @@ enum {
 
     /* Producer and consumer. */
     KL_ERECORDSIZE = -1400,  /* larger than a batch may be */
-    KL_EOFFSETRANGE = -1401, /* no record at this offset */
+    KL_EOFFSETRANGE = -1401, /* no record at this offset, or none left */
     KL_EBATCH = -1402        /* a batch is malformed */
 };
 

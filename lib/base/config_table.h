@@ -57,7 +57,7 @@ X(QUEUED_MAX_BYTES, "queued.max.request.bytes", NODE, SIZE, "16777216",        \
   "transport takes nothing until some are.")                                   \
 X(MAX_CONNECTIONS, "max.connections", NODE, INT, "256", 1, 65536, "",          \
   "Links of a transport that other nodes have made, at most.")                 \
-X(WAL_BYTES, "wal.bytes", NODE, SIZE, "0", 0, 68719476736, "",                 \
+X(WAL_BYTES, "wal.bytes", NODE, SIZE, "0", 0, 17179869184, "",                 \
   "Size of the write-ahead log made with the store, at least 64k. 0 takes a "  \
   "32nd of the free space, between 4m and 64m, but at most an eighth of it. "  \
   "It is a ring of files, four below 16m and eight from there on; the "        \

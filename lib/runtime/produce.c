@@ -39,6 +39,9 @@ static int produce_append(struct kl_runtime_node *n,
     if (info.frame_size > part->batch_max)
         return KL_ERECORDSIZE;
     kl_store_log_view(part->log, &view);
+    /* The offset behind the batch must exist too. */
+    if (info.last_offset - info.base_offset >= INT64_MAX - view.leo)
+        return KL_EOFFSETRANGE;
     kl_batch_frame_stamp(p->frame->data, seed, view.leo, part->leader_epoch);
     r = kl_store_append(part->log, p->frame);
     if (r)

@@ -10,6 +10,8 @@
 
 #define CREATE_RING_MIN ((uint64_t)4 << 20)
 #define CREATE_RING_MAX ((uint64_t)64 << 20)
+/* Places in a file have 32 bits. */
+#define CREATE_FILE_MAX ((uint64_t)2 << 30)
 #define CREATE_RING_MANY ((uint64_t)16 << 20) /* from here on eight files */
 
 static int create_error(struct kl_store *s, struct kl_base_error *error,
@@ -82,6 +84,8 @@ static int create_ring_size(struct kl_store *s, uint64_t *ring_out)
     s->wal.file_count = ring >= CREATE_RING_MANY ? 8 : 4;
     s->wal.file_size =
         ring / s->wal.file_count / KL_STORE_BLOCK * KL_STORE_BLOCK;
+    if (s->wal.file_size > CREATE_FILE_MAX)
+        s->wal.file_size = CREATE_FILE_MAX;
     if (s->wal.file_size < 4 * KL_STORE_BLOCK)
         s->wal.file_size = 4 * KL_STORE_BLOCK;
     *ring_out = s->wal.file_size * s->wal.file_count;

@@ -2,6 +2,8 @@
  * Batches on their way into logs.
  */
 #include "node_fixture.h"
+#include "runtime/state.h"
+#include "store/state.h"
 
 #include <check.h>
 #include <kraftlog/client.h>
@@ -50,6 +52,32 @@ START_TEST(produce_acknowledges_what_is_durable)
         ck_assert_int_eq(p[i].base.level, KL_LEVEL_DURABLE);
         ck_assert_int_eq(p[i].base.leader_epoch, 0);
     }
+}
+END_TEST
+
+/* A partition whose offsets are used up says so, and goes on serving. */
+START_TEST(produce_at_the_last_offset)
+{
+    struct kl_store_log *log = kl_runtime_partition_find(f.n, &topic, 0)->log;
+    struct node_fixture_fetch fetch;
+
+    log->start = log->durable_start = INT64_MAX - 4;
+    log->leo = log->durable_leo = log->wal_leo = INT64_MAX - 4;
+    ck_assert_int_eq(node_fixture_append(&f, &topic, 0, 3, 1), INT64_MAX - 4);
+    ck_assert_int_eq(
+        produce_code(&topic, 0, node_fixture_frame(&f, &topic, 0, 2, 1, 0)),
+        KL_EOFFSETRANGE);
+    ck_assert_int_eq(node_fixture_append(&f, &topic, 0, 1, 1), INT64_MAX - 1);
+    for (int i = 0; i < 2; i++)
+        ck_assert_int_eq(
+            produce_code(&topic, 0, node_fixture_frame(&f, &topic, 0, 1, 1, 0)),
+            KL_EOFFSETRANGE);
+    node_fixture_fetch(&f, &fetch, &topic, 0, INT64_MAX - 1);
+    node_fixture_until(&f, fetch.done);
+    ck_assert_int_eq(fetch.base.read.code, 0);
+    ck_assert_int_eq(fetch.base.read.next_offset, INT64_MAX);
+    kl_store_read_release(&fetch.base.read);
+    ck_assert_int_eq(node_fixture_append(&f, &topic, 1, 1, 1), 0);
 }
 END_TEST
 
@@ -224,6 +252,7 @@ Suite *suite_runtime_produce(void)
 
     tcase_add_checked_fixture(t, setup, teardown);
     tcase_add_test(t, produce_acknowledges_what_is_durable);
+    tcase_add_test(t, produce_at_the_last_offset);
     tcase_add_test(t, produce_to_an_interval_log);
     tcase_add_test(t, produce_to_nowhere);
     tcase_add_test(t, produce_a_frame_of_another_log);
