@@ -38,7 +38,8 @@ static int quorum_durable(const struct kl_runtime_node *n,
     struct kl_store_view log;
 
     kl_store_log_view(n->metadata.log, &log);
-    if (log.durable_leo <= view->durable_leo)
+    /* Who takes no part any more hears of nothing. */
+    if (view->fault || log.durable_leo <= view->durable_leo)
         return 0;
     event->type = KL_RAFT_DURABLE;
     event->durable.generation = view->generation;
