@@ -7,6 +7,7 @@
 
 #include "os/clock.h"
 
+#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -162,8 +162,7 @@ static void disk_mark_links(struct sim_disk *d)
                 sim_name_node(&n->names[i])->is_marked = 1;
 }
 
-/* Bytes of all files that have a name or a handle. */
-static uint64_t disk_used(struct sim_disk *d)
+uint64_t sim_disk_used(struct sim_disk *d)
 {
     uint64_t used = 0;
 
@@ -176,7 +175,7 @@ static uint64_t disk_used(struct sim_disk *d)
 
 static uint64_t disk_size_limit(struct sim_disk *d, const struct sim_node *n)
 {
-    return d->capacity ? n->size + (d->capacity - disk_used(d)) : INT64_MAX;
+    return d->capacity ? n->size + (d->capacity - sim_disk_used(d)) : INT64_MAX;
 }
 
 /* ---- files --------------------------------------------------------------
@@ -627,7 +626,7 @@ static int disk_space(struct kl_os_vfs *vfs, const char *path,
     if (rc == 0 && !p.node)
         rc = KL_ENOENT;
     if (rc == 0)
-        *free_out = d->capacity ? d->capacity - disk_used(d) : INT64_MAX;
+        *free_out = d->capacity ? d->capacity - sim_disk_used(d) : INT64_MAX;
     return rc;
 }
 

@@ -106,6 +106,8 @@ struct sim_disk
 struct sim_disk *sim_disk_new(uint64_t capacity);
 /* No file may be open; the same as the free of the port. */
 void sim_disk_free(struct sim_disk *d);
+/* Bytes of all files that have a name or a handle. */
+uint64_t sim_disk_used(struct sim_disk *d);
 /* Everything is durable now. */
 void sim_disk_settle(struct sim_disk *d);
 /* How many images a crash now may leave, at most limit; some may be equal. */

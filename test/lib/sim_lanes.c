@@ -73,6 +73,18 @@ static struct sim_lane *lanes_next(const struct sim_lanes *l)
     return (struct sim_lane *)next;
 }
 
+int64_t sim_lanes_next_ns(const struct sim_lanes *l)
+{
+    const struct sim_lane *next = lanes_next(l);
+
+    return next ? next->due_ns : INT64_MAX;
+}
+
+int sim_lanes_has_done(const struct sim_lanes *l)
+{
+    return l->done != NULL;
+}
+
 int64_t sim_lanes_latest(const struct sim_lanes *l)
 {
     int64_t latest = 0;
@@ -122,8 +134,7 @@ static void lanes_finish(struct sim_lanes *l, struct sim_lane *lane)
     l->done_last = job;
 }
 
-/* Everything that happens up to a moment. */
-static void lanes_advance(struct sim_lanes *l, int64_t until_ns)
+void sim_lanes_run(struct sim_lanes *l, int64_t until_ns)
 {
     struct sim_lane *lane;
 
@@ -147,7 +158,7 @@ static void lanes_submit(struct kl_os_lanes *base, struct kl_os_job *job)
     struct sim_lanes *l = (struct sim_lanes *)base;
     struct sim_lane *lane = &l->lanes[job->lane];
 
-    lanes_advance(l, *l->now_ns);
+    sim_lanes_run(l, *l->now_ns);
     job->next = NULL;
     if (lane->first) {
         lane->last->next = job;
@@ -163,7 +174,7 @@ static struct kl_os_job *lanes_take(struct kl_os_lanes *base)
     struct sim_lanes *l = (struct sim_lanes *)base;
     struct kl_os_job *job;
 
-    lanes_advance(l, *l->now_ns);
+    sim_lanes_run(l, *l->now_ns);
     job = l->done;
     if (job) {
         l->done = job->next;
@@ -176,13 +187,13 @@ static void lanes_wait(struct kl_os_lanes *base)
 {
     struct sim_lanes *l = (struct sim_lanes *)base;
 
-    lanes_advance(l, *l->now_ns);
+    sim_lanes_run(l, *l->now_ns);
     while (!l->done && lanes_next(l)) {
         int64_t due = lanes_next(l)->due_ns;
 
         if (due > *l->now_ns)
             *l->now_ns = due;
-        lanes_advance(l, *l->now_ns);
+        sim_lanes_run(l, *l->now_ns);
     }
 }
 

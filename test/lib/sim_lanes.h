@@ -46,6 +46,12 @@ void sim_lanes_init(struct sim_lanes *l, uint64_t seed, int64_t *now_ns);
 void sim_lanes_watch(struct sim_lanes *l, struct sim_disk *disk);
 /* All jobs must have been taken. */
 void sim_lanes_deinit(struct sim_lanes *l);
+/* When something happens next; INT64_MAX = never. */
+int64_t sim_lanes_next_ns(const struct sim_lanes *l);
+/* Everything that happens up to a moment. */
+void sim_lanes_run(struct sim_lanes *l, int64_t until_ns);
+/* 1 where a finished job can be taken. */
+int sim_lanes_has_done(const struct sim_lanes *l);
 /* When the slowest call under way will have returned; 0 = there is none. */
 int64_t sim_lanes_latest(const struct sim_lanes *l);
 

@@ -124,8 +124,7 @@ void trace_lanes_init(struct trace_lanes *t, struct kl_os_lanes *inner)
     t->base.ops = &lanes_ops;
     t->inner = inner;
     if (!inner)
-        ck_assert_int_eq(kl_os_lanes_inline_new(&t->inner, &kl_base_alloc_libc),
-                         0);
+        need_ok(kl_os_lanes_inline_new(&t->inner, &kl_base_alloc_libc));
 }
 
 void trace_lanes_deinit(struct trace_lanes *t)
