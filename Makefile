@@ -119,6 +119,11 @@ fault_SRC := $(sort $(wildcard test/fault/*.c))
 api_SRC := $(sort $(wildcard test/api/*.c))
 process_SRC := $(sort $(wildcard test/process/*.c))
 BENCH_SRC := $(sort $(wildcard test/bench/*.c))
+# klsim is main.c and all but the tests of its parts.
+sim_SRC := $(sort $(wildcard test/sim/*.c))
+KLSIM_SRC := $(filter-out test/sim/test_%,$(sim_SRC))
+klsim_SRC := $(filter test/sim/test_% test/sim/check_% test/sim/choice.c,\
+    $(sim_SRC))
 # Each file is one program for the Python script of the same level.
 PROPERTY_SRC := $(sort $(wildcard test/property/*.c))
 # fuzz_<target>.c; other files are helpers of all targets.
@@ -126,7 +131,7 @@ fuzz_SRC := $(sort $(wildcard test/fuzz/*.c))
 FUZZ := $(patsubst test/fuzz/fuzz_%.c,%,$(filter test/fuzz/fuzz_%,$(fuzz_SRC)))
 TESTLIB_SRC := $(sort $(wildcard test/lib/*.c))
 TESTLIB := $(BUILD)/test/libtest.a
-LEVELS := unit $(foreach l,fault api process,$(if $($l_SRC),$l))
+LEVELS := unit $(foreach l,fault api process klsim,$(if $($l_SRC),$l))
 RUNNERS := $(patsubst %,$(BUILD)/test/%,$(LEVELS))
 PROPERTY := $(patsubst test/property/%.c,$(BUILD)/test/%,$(PROPERTY_SRC))
 
@@ -144,7 +149,7 @@ endef
 define STAMP_links
 $(LINK) $(LDFLAGS) $(LIBS) $(CHECK_LIBS) $(LIB_SRC) $(KRAFTLOG_SRC)
 $(unit_SRC) $(fault_SRC) $(api_SRC) $(process_SRC) $(BENCH_SRC) $(fuzz_SRC)
-$(TESTLIB_SRC)
+$(sim_SRC) $(TESTLIB_SRC)
 endef
 $(BUILD)/flags $(BUILD)/links: $(BUILD)/%: FORCE
 	$(shell mkdir -p $(@D))$(file >$@.new,$(STAMP_$*))
@@ -169,7 +174,7 @@ $(BUILD)/obj/%.o: %.c $(BUILD)/flags
 
 ALL_SRC := $(LIB_SRC) $(KRAFTLOG_SRC) $(EXAMPLE_SRC) $(unit_SRC) $(fault_SRC) \
     $(api_SRC) $(process_SRC) $(BENCH_SRC) $(PROPERTY_SRC) $(fuzz_SRC) \
-    $(TESTLIB_SRC)
+    $(sim_SRC) $(TESTLIB_SRC)
 -include $(patsubst %.c,$(BUILD)/obj/%.d,$(ALL_SRC))
 
 # ---- libraries --------------------------------------------------------------
@@ -273,6 +278,13 @@ $(BUILD)/test/bench: $(call obj,$(BENCH_SRC)) $(TESTLIB) $(STATIC) \
 	$(Q)$(LINK) $(LDFLAGS) -o $@ $(call obj,$(BENCH_SRC)) $(TESTLIB) \
 	    $(STATIC) $(LIBS)
 
+# The library as it is, with ports of the simulator before those of lib/os.
+KLSIM := $(if $(KLSIM_SRC),$(BUILD)/klsim)
+$(BUILD)/klsim: $(call obj,$(KLSIM_SRC)) $(TESTLIB) $(STATIC) $(BUILD)/links
+	$(call say,LD,$@)
+	$(Q)$(LINK) $(LDFLAGS) -o $@ $(call obj,$(KLSIM_SRC)) $(TESTLIB) \
+	    $(STATIC) $(LIBS)
+
 # All targets behind the stand-alone driver, or one behind libFuzzer.
 FUZZ_HELP := $(filter-out %/driver.o %/entry.o,\
     $(call obj,$(filter-out test/fuzz/fuzz_%,$(fuzz_SRC))))
@@ -305,7 +317,8 @@ TEST_ENV = CK_DEFAULT_TIMEOUT=120 $(if $(SANITIZED),CK_FORK=no) \
 PARTS = $(if $(wildcard test/lint/lint.py),lint) check-headers check-symbols \
     $(if $(MAN),check-man) $(if $(wildcard test/property/*.py),check-property) \
     $(if $(wildcard test/ffi/*.py),check-ffi) $(if $(FUZZ),check-fuzz) \
-    $(patsubst %,check-%,$(filter-out unit,$(LEVELS)))
+    $(patsubst %,check-%,$(filter-out unit,$(LEVELS))) \
+    $(if $(KLSIM),check-sim)
 
 .PHONY: check check-run test-programs
 check: ## run all tests; ends with the closing line of the unit tests
@@ -313,7 +326,7 @@ check: ## run all tests; ends with the closing line of the unit tests
 	@$(MAKE) all test-programs
 	@$(MAKE) check-run
 
-test-programs: $(RUNNERS) $(PROPERTY) $(if $(FUZZ),$(BUILD)/test/fuzz)
+test-programs: $(RUNNERS) $(PROPERTY) $(if $(FUZZ),$(BUILD)/test/fuzz) $(KLSIM)
 
 # Every part runs, also after one has failed; the unit tests come last so that
 # their closing line is the last line of a good run.
@@ -397,6 +410,22 @@ sweep: $(BUILD)/test/fault
 	@$(TEST_ENV) CK_RUN_SUITE=fault_sweep KL_SWEEP_IMAGES=$(SWEEP_IMAGES) \
 	    KL_SWEEP_SEED=$(SWEEP_SEED) KL_SWEEP_JOBS=$(SWEEP_JOBS) \
 	    KL_SWEEP_ONLY="$(SWEEP_ONLY)" $<
+
+# The seeds of make check are always the same; make sim has others each time.
+SIM_JOBS ?= $(shell nproc 2>/dev/null || echo 1)
+SIM_FIRST ?= $(shell date +%s)000
+SIM_ARGS = $(if $(HOSTS),--hosts $(HOSTS))
+.PHONY: sim check-sim
+check-sim: ## the simulator's seeds of make check
+check-sim: $(KLSIM)
+	@$< --seeds $(if $(SANITIZED)$(filter cov,$(VARIANT)),100,2000) \
+	    --jobs $(SIM_JOBS)
+
+sim: ## simulate clusters (SEED=n [SHRINK=file] or SEEDS=n, HOSTS=n)
+sim: $(KLSIM)
+	@$< $(SIM_ARGS) $(if $(SEED),--seed $(SEED) $(if $(SHRINK),--shrink \
+	    $(SHRINK),--trace),--seeds $(or $(SEEDS),2000) --jobs $(SIM_JOBS) \
+	    --first $(SIM_FIRST))
 
 # Counts are those of every suite of make check; what it has more of is smaller
 # here, because nothing new is reached by more of the same.

@@ -1,0 +1,181 @@
+/*
+ * What actors do to the hosts: at each step one thing, drawn.
+ */
+#include "world.h"
+
+#include "need.h"
+
+/* A host that is down is started by somebody, at the latest. */
+static void actor_plan_start(struct host *h)
+{
+    struct world *w = h->w;
+
+    h->start_ns = w->now_ns + choice_log(w->choice, MS, w->o.down_ns);
+}
+
+static void actor_power_cut(struct host *h)
+{
+    if (h->state == HOST_UP)
+        host_crash(h, host_draw_crash(h->w));
+    actor_plan_start(h);
+}
+
+static void actor_blackout(struct world *w)
+{
+    for (int i = 0; i < w->o.hosts; i++)
+        actor_power_cut(&w->hosts[i]);
+}
+
+static void actor_open_cut(struct host *h)
+{
+    actor_power_cut(h);
+    h->cut_after = (uint32_t)choice_log(h->w->choice, 1, 200);
+    h->cut = host_draw_crash(h->w);
+}
+
+static struct sim_fault *actor_add(struct host *h, struct sim_fault fault)
+{
+    struct sim_faults *f = &h->disk->faults;
+
+    if (f->count == SIM_FAULTS_MAX)
+        sim_faults_clear(f);
+    fault.times = 1 + choice_below(h->w->choice, 3);
+    fault.skip = choice_below(h->w->choice, 40);
+    return sim_faults_add(f, fault);
+}
+
+/* Not among them: syncs that fail and say nothing, and those that leave zeros
+ * in place of what was durable. Who has one copy alone can do nothing about
+ * them.
+ */
+static void actor_sync_error(struct host *h)
+{
+    static const enum sim_fault_kind kinds[] = {
+        SIM_FAULT_CODE, SIM_FAULT_SYNC_CACHED, SIM_FAULT_SYNC_REVERTED};
+    struct sim_fault fault = {.call = SIM_SYNC};
+
+    fault.kind = kinds[choice_below(h->w->choice, 3)];
+    actor_add(h, fault);
+}
+
+static void actor_disk_full(struct host *h)
+{
+    if (h->disk->capacity)
+        h->disk->capacity = 0;
+    else
+        h->disk->capacity = sim_disk_used(h->disk) +
+                            (uint64_t)choice_log(h->w->choice, 512, 1 << 19);
+}
+
+static void actor_wall_jump(struct host *h)
+{
+    int64_t by = choice_log(h->w->choice, 1, INT64_C(1) << 36);
+
+    h->wall_ms += choice_below(h->w->choice, 2) ? by : -by;
+    if (h->wall_ms < -INT64_C(1700000000000))
+        h->wall_ms = 0;
+}
+
+static void actor_disk(struct host *h, enum fault_kind kind)
+{
+    struct world *w = h->w;
+
+    switch (kind) {
+    case FAULT_STALL:
+        actor_add(h, (struct sim_fault){
+                         .kind = SIM_FAULT_STALL,
+                         .call = SIM_CALLS,
+                         .stall_ns = choice_log(w->choice, MS, 30 * SECOND)});
+        break;
+    case FAULT_DISK_ERROR:
+        actor_add(h, (struct sim_fault){.kind = SIM_FAULT_CODE,
+                                        .call = (enum sim_call)choice_below(
+                                            w->choice, SIM_CALLS + 1)});
+        break;
+    case FAULT_SYNC_ERROR:
+        actor_sync_error(h);
+        break;
+    case FAULT_SHORT_WRITE:
+        actor_add(h,
+                  (struct sim_fault){.kind = SIM_FAULT_SHORT,
+                                     .call = SIM_WRITE,
+                                     .bytes = choice_below(w->choice, 9000)});
+        break;
+    case FAULT_DISK_FULL:
+        actor_disk_full(h);
+        break;
+    default:
+        break;
+    }
+}
+
+static void actor_do(struct host *h, enum fault_kind kind)
+{
+    struct world *w = h->w;
+
+    switch (kind) {
+    case FAULT_POWER:
+        actor_power_cut(h);
+        break;
+    case FAULT_KILL:
+        if (h->state == HOST_UP)
+            host_crash(h, (struct sim_choice){.fate = SIM_FATE_KEPT});
+        actor_plan_start(h);
+        break;
+    case FAULT_STOP:
+        if (host_is_able(h))
+            host_stop(h);
+        break;
+    case FAULT_BLACKOUT:
+        actor_blackout(w);
+        break;
+    case FAULT_OPEN_CUT:
+        actor_open_cut(h);
+        break;
+    case FAULT_PAUSE:
+        if (host_is_able(h))
+            host_pause(h, w->now_ns + choice_log(w->choice, MS, 60 * SECOND));
+        break;
+    case FAULT_WALL_JUMP:
+        actor_wall_jump(h);
+        break;
+    default:
+        actor_disk(h, kind);
+    }
+}
+
+/* 0 is nothing, then come the faults by their rates, then the clients. */
+static enum fault_kind actor_draw(struct world *w)
+{
+    uint64_t r = choice_below(w->choice, 1000);
+    uint64_t from = 1;
+
+    if (r == 0)
+        return FAULT_NONE;
+    for (int i = FAULT_NONE + 1; i < FAULT_KINDS; i++) {
+        if (r >= from && r < from + w->o.rates[i])
+            return (enum fault_kind)i;
+        from += w->o.rates[i];
+    }
+    return FAULT_KINDS;
+}
+
+void actor_step(struct world *w)
+{
+    enum fault_kind kind;
+    struct host *h;
+
+    choice_block(w->choice);
+    w->steps++;
+    kind = actor_draw(w);
+    w->actor_ns = w->now_ns + 1 + choice_between(w->choice, 0, w->o.pace_ns);
+    h = &w->hosts[choice_below(w->choice, (uint64_t)w->o.hosts)];
+    world_note(w, 'a', kind, (uint64_t)h->index);
+    if (kind == FAULT_KINDS) {
+        client_act(w, h);
+    } else if (kind != FAULT_NONE) {
+        world_trace(w, h, "%s", fault_name(kind));
+        w->tally.faults[kind]++;
+        actor_do(h, kind);
+    }
+}

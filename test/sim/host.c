@@ -1,0 +1,367 @@
+/*
+ * One machine: its clock, its disk, the lanes of its node, and what may happen
+ * to all of that.
+ */
+#include "world.h"
+
+#include "mark.h"
+
+#include "need.h"
+
+#include <kraftlog/node.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Between two polls of a node that has more to do. */
+#define HOST_TURN_NS (2 * US)
+
+static const char host_dir[] = "data";
+
+/* ---- clock ----------------------------------------------------------------
+ */
+
+static int64_t clock_monotonic_ns(void *user)
+{
+    const struct host *h = user;
+
+    return h->now_ns + h->boot_ns;
+}
+
+static int64_t clock_wall_ms(void *user)
+{
+    const struct host *h = user;
+
+    return INT64_C(1700000000000) + h->now_ns / MS + h->wall_ms;
+}
+
+/* ---- life -----------------------------------------------------------------
+ */
+
+void host_put_disk(struct host *h, struct sim_disk *disk)
+{
+    if (h->disk) {
+        h->w->tally.disk_calls += h->disk->faults.calls[SIM_CALLS];
+        sim_disk_free(h->disk);
+    }
+    h->disk = disk;
+    sim_faults_seed(&disk->faults, choice_seed(h->w->choice));
+    sim_lanes_watch(&h->lanes, disk);
+}
+
+void host_init(struct world *w, int index)
+{
+    struct host *h = &w->hosts[index];
+
+    h->w = w;
+    h->index = index;
+    h->id = index + 1;
+    h->start_ns = -1;
+    h->now_ns = w->now_ns;
+    h->clock.monotonic_ns = clock_monotonic_ns;
+    h->clock.wall_ms = clock_wall_ms;
+    h->clock.user = h;
+    pool_alloc_init(&h->memory);
+    sim_lanes_init(&h->lanes, choice_seed(w->choice), &h->now_ns);
+    host_put_disk(h, sim_disk_new(0));
+}
+
+void host_deinit(struct host *h)
+{
+    need(!h->n);
+    h->w->tally.disk_calls += h->disk->faults.calls[SIM_CALLS];
+    sim_disk_free(h->disk);
+    if (h->copy)
+        sim_disk_free(h->copy);
+    if (h->image)
+        sim_disk_free(h->image);
+    sim_lanes_deinit(&h->lanes);
+}
+
+int host_is_able(const struct host *h)
+{
+    return h->state == HOST_UP && !h->paused_ns && !h->is_stopping;
+}
+
+void host_wake(struct host *h)
+{
+    if (h->wake_ns > h->w->now_ns)
+        h->wake_ns = h->w->now_ns;
+}
+
+/* When the node, or a lane of it, goes on. */
+static void host_plan(struct host *h)
+{
+    int64_t deadline = door_deadline_ns(h) - h->boot_ns;
+    int64_t soonest = h->now_ns + HOST_TURN_NS;
+
+    h->wake_ns = door_deadline_ns(h) == INT64_MAX ? INT64_MAX
+                 : deadline < soonest             ? soonest
+                                                  : deadline;
+    if (sim_lanes_has_done(&h->lanes))
+        h->wake_ns = soonest;
+    h->lanes_ns = sim_lanes_next_ns(&h->lanes);
+}
+
+int64_t host_next_ns(const struct host *h)
+{
+    if (h->paused_ns)
+        return h->paused_ns;
+    return h->wake_ns < h->lanes_ns ? h->wake_ns : h->lanes_ns;
+}
+
+static void host_reset_time(struct host *h)
+{
+    /* Nothing is under way there that could go back in time. */
+    h->now_ns = h->lanes.time_ns = h->w->now_ns;
+    h->wake_ns = h->lanes_ns = INT64_MAX;
+    h->paused_ns = 0;
+    h->is_stopping = 0;
+}
+
+/* The node is given up, whatever it was doing; the disk stays. */
+void host_close(struct host *h)
+{
+    if (!h->n)
+        return;
+    h->state = HOST_DOWN;
+    need_ok(kl_runtime_close(h->n));
+    h->n = NULL;
+    host_reset_time(h);
+    if (!h->w->failed) {
+        const char *wrong =
+            check_memory(&h->w->checks.memory, h->index, h->memory.live_blocks);
+
+        if (wrong)
+            world_fail(h->w, "memory", "%s", wrong);
+    }
+}
+
+/* ---- opening --------------------------------------------------------------
+ */
+
+/* The power goes while the node opens. */
+static void host_hook(void *user, enum sim_call call, enum sim_when when,
+                      const char *path)
+{
+    struct host *h = user;
+
+    if (h->w->trace > 1 && when == SIM_AFTER)
+        world_trace(h->w, NULL, "host %d: %s %s", (int)h->id,
+                    sim_call_name(call), path);
+    if (when == SIM_BEFORE || h->image || !h->cut_after || --h->cut_after > 0)
+        return;
+    h->image = sim_disk_crash(h->disk, h->cut);
+}
+
+static int host_open(struct host *h)
+{
+    struct kl_runtime_options options = {
+        .alloc = h->memory.alloc,
+        .vfs = &h->disk->base,
+        .clock = &h->clock,
+        .lanes = &h->lanes.base,
+    };
+    char number[16];
+    int r;
+
+    kl_base_config_init(&options.config);
+    snprintf(number, sizeof number, "%d", (int)h->id);
+    need_ok(kl_base_config_set(&options.config, "node.id", number, NULL));
+    need_ok(kl_base_config_set(&options.config, "wal.bytes", "256k", NULL));
+    need_ok(kl_runtime_new(&h->n, &options));
+    if (h->cut_after || h->w->trace > 1) {
+        h->disk->hook = host_hook;
+        h->disk->hook_user = h;
+    }
+    r = kl_runtime_open(h->n, host_dir, KL_OPEN_CREATE);
+    h->cut_after = 0;
+    if (h->w->trace < 2)
+        h->disk->hook = NULL;
+    return r;
+}
+
+/* A start that failed is only right where the disk has failed in it. */
+static void host_open_failed(struct host *h, int code)
+{
+    char text[256] = "";
+
+    KL_MARK(OPEN_FAILED);
+    kl_runtime_errmsg(h->n, text, sizeof text);
+    world_trace(h->w, h, "open %s: %s", kl_error_name(code), text);
+    if (h->disk->faults.struck == h->struck && !h->disk->capacity)
+        world_fail(h->w, "open", "node %d: %s: %s", (int)h->id,
+                   kl_error_name(code), text);
+    host_close(h);
+    h->failures++;
+    h->start_ns = h->w->now_ns + choice_between(h->w->choice, 1, 50) * MS;
+}
+
+static void host_take_image(struct host *h)
+{
+    KL_MARK(OPEN_CUT);
+    world_trace(h->w, h, "cut in open");
+    host_close(h);
+    host_put_disk(h, h->image);
+    h->image = NULL;
+    h->start_ns = h->w->now_ns + choice_between(h->w->choice, 1, 50) * MS;
+}
+
+void host_start(struct host *h)
+{
+    struct world *w = h->w;
+    int r;
+
+    need(!h->n);
+    host_reset_time(h);
+    h->start_ns = -1;
+    h->boots++;
+    w->tally.boots++;
+    h->boot_ns = choice_between(w->choice, 0, 1000) * SECOND;
+    h->struck = h->disk->faults.struck;
+    r = host_open(h);
+    world_note(w, 'o', (uint64_t)h->index, (uint64_t)r);
+    if (h->image) {
+        host_take_image(h);
+    } else if (r) {
+        host_open_failed(h, r);
+    } else {
+        h->state = HOST_UP;
+        h->failures = 0;
+        host_plan(h);
+        world_trace(w, h, "open");
+    }
+}
+
+/* ---- ends -----------------------------------------------------------------
+ */
+
+struct sim_choice host_draw_crash(struct world *w)
+{
+    static const enum sim_fate fates[] = {SIM_FATE_LOST, SIM_FATE_RANDOM,
+                                          SIM_FATE_MOSTLY_LOST,
+                                          SIM_FATE_MOSTLY_KEPT};
+    struct sim_choice choice = {.profile = w->o.profile,
+                                .has_garbage = w->o.has_garbage};
+
+    choice.fate = fates[choice_below(w->choice, 4)];
+    choice.number = choice_seed(w->choice);
+    return choice;
+}
+
+/* The image first: what the node does while it is closed never happens. */
+void host_crash(struct host *h, struct sim_choice choice)
+{
+    struct sim_disk *image = sim_disk_crash(h->disk, choice);
+
+    if (choice.fate != SIM_FATE_KEPT && sim_disk_images(h->disk, 2) > 1)
+        KL_MARK(TORN);
+    world_trace(h->w, h, "crash %s", sim_fate_name(choice.fate));
+    host_close(h);
+    host_put_disk(h, image);
+}
+
+void host_stop(struct host *h)
+{
+    world_trace(h->w, h, "stop");
+    h->is_stopping = 1;
+    (void)kl_runtime_stop(h->n, 0);
+    host_wake(h);
+}
+
+void host_pause(struct host *h, int64_t until_ns)
+{
+    world_trace(h->w, h, "pause");
+    h->paused_ns = until_ns;
+}
+
+/* ---- what happens ---------------------------------------------------------
+ */
+
+static void host_observe(struct host *h)
+{
+    struct world *w = h->w;
+    struct observation o;
+    const char *wrong;
+
+    door_observe(h, &o);
+    world_note(w, 'v', (uint64_t)o.epoch << 8 | (uint64_t)o.role,
+               (uint64_t)o.leo << 32 ^ (uint64_t)o.high_watermark);
+    if ((wrong = check_invariants(&w->checks.invariants, &o)))
+        world_fail(w, "invariants", "%s", wrong);
+    if ((wrong = check_epochs(&w->checks.epochs, &o)))
+        world_fail(w, "epochs", "%s", wrong);
+    if ((wrong = check_high_watermark(&w->checks.high_watermark, &o)))
+        world_fail(w, "high-watermark", "%s", wrong);
+}
+
+/* A node whose store has failed is started again by somebody. */
+static void host_check_failed(struct host *h)
+{
+    struct world *w = h->w;
+
+    if (h->is_stopping)
+        return;
+    if (kl_runtime_state(h->n) != KL_NODE_FAILED || h->start_ns >= 0)
+        return;
+    KL_MARK(STORE_FAILED);
+    world_trace(w, h, "failed");
+    h->start_ns = w->now_ns + choice_between(w->choice, 1, 2000) * MS;
+}
+
+void host_poll(struct host *h)
+{
+    struct world *w = h->w;
+
+    if (h->now_ns < w->now_ns)
+        h->now_ns = w->now_ns;
+    need_ok(kl_runtime_poll(h->n, 0));
+    w->tally.polls++;
+    if (kl_runtime_state(h->n) == KL_NODE_STOPPED) {
+        KL_MARK(STOPPED);
+        host_close(h);
+        world_trace(w, h, "stopped");
+        if (w->phase != WORLD_CLOSE)
+            h->start_ns = w->now_ns + choice_log(w->choice, MS, w->o.down_ns);
+        return;
+    }
+    host_plan(h);
+    host_observe(h);
+    host_check_failed(h);
+}
+
+void host_lanes(struct host *h)
+{
+    if (h->now_ns < h->w->now_ns)
+        h->now_ns = h->w->now_ns;
+    sim_lanes_run(&h->lanes, h->now_ns);
+    h->lanes_ns = sim_lanes_next_ns(&h->lanes);
+    if (sim_lanes_has_done(&h->lanes))
+        h->wake_ns = h->now_ns;
+}
+
+/* ---- disks that are not what they were ------------------------------------
+ */
+
+void host_wipe(struct host *h)
+{
+    world_trace(h->w, h, "wipe");
+    host_put_disk(h, sim_disk_new(0));
+}
+
+void host_keep_copy(struct host *h)
+{
+    struct sim_choice all = {.fate = SIM_FATE_KEPT};
+
+    world_trace(h->w, h, "copy");
+    if (h->copy)
+        sim_disk_free(h->copy);
+    h->copy = sim_disk_crash(h->disk, all);
+    sim_disk_settle(h->copy);
+}
+
+void host_restore_copy(struct host *h)
+{
+    world_trace(h->w, h, "restore");
+    host_put_disk(h, h->copy);
+    h->copy = NULL;
+}

@@ -1,0 +1,37 @@
+/*
+ * States that a swarm must reach: a name that no seed has met is a fault of the
+ * simulator or of the options. KL_MARK counts one, at the place where the world
+ * sees it.
+ */
+#ifndef SIM_MARK_H
+#define SIM_MARK_H
+
+#include <stdint.h>
+
+/* The second: 1 where a node alone can reach it. */
+#define MARK_TABLE(X)                                                          \
+    X(OPEN_FAILED, 1, "a start fails")                                         \
+    X(OPEN_CUT, 1, "the power goes while a node opens")                        \
+    X(STORE_FAILED, 1, "a store fails while it works")                         \
+    X(STORE_FULL, 1, "a command or a record finds the disk full")              \
+    X(STOPPED, 1, "an ordered stop comes to its end")                          \
+    X(UNKNOWN, 1, "a command ends and nobody knows how")                       \
+    X(TORN, 1, "a crash leaves a part of what was pending")                    \
+    X(DELETED, 1, "a topic is deleted")
+
+enum mark {
+#define X(id, alone, text) MARK_##id,
+    MARK_TABLE(X)
+#undef X
+        MARKS
+};
+
+extern uint64_t marks[MARKS];
+
+#define KL_MARK(id) (void)(marks[MARK_##id]++)
+
+const char *mark_text(enum mark m);
+/* Whether worlds of so many hosts have to reach it. */
+int mark_is_due(enum mark m, int hosts);
+
+#endif

@@ -1,0 +1,63 @@
+#include "options.h"
+
+#include <string.h>
+
+static const char *const fault_names[FAULT_KINDS] = {
+#define X(id, name) [FAULT_##id] = name,
+    FAULT_TABLE(X)
+#undef X
+};
+
+const char *fault_name(enum fault_kind kind)
+{
+    return fault_names[kind];
+}
+
+int fault_is_due(enum fault_kind kind, int hosts)
+{
+    (void)kind, (void)hosts;
+    return 1;
+}
+
+int options_fault_kinds(const struct options *o)
+{
+    int count = o->stall_chance != 0;
+
+    for (int i = FAULT_NONE + 1; i < FAULT_KINDS; i++)
+        count += o->rates[i] != 0 && i != FAULT_STALL;
+    return count;
+}
+
+/* Longest intervals between two faults of a kind are a hundred times the
+ * shortest. A third of the kinds is off. */
+static void options_draw_faults(struct options *o, struct choice *c)
+{
+    for (int i = FAULT_NONE + 1; i < FAULT_KINDS; i++)
+        if (choice_below(c, 3))
+            o->rates[i] = (uint32_t)choice_log(c, 1, 60);
+    if (choice_below(c, 3))
+        o->stall_chance = (uint32_t)choice_log(c, 1, 3000);
+    o->has_garbage = (int)choice_below(c, 2);
+    /* Seven of ten are cut as the adversary likes. */
+    if (choice_below(c, 10) >= 7)
+        o->profile = (enum sim_profile)choice_below(c, SIM_PROFILES);
+}
+
+void options_draw(struct options *o, uint64_t seed, int hosts, struct choice *c)
+{
+    memset(o, 0, sizeof *o);
+    o->seed = seed;
+    choice_block(c);
+    o->hosts = hosts ? hosts : 1;
+    o->chaos_ns = choice_between(c, 20, 120) * INT64_C(1000000000);
+    o->pace_ns = choice_log(c, 2, 256) * 1000000;
+    o->steps_max = (uint32_t)choice_log(c, 200, 2000);
+    o->down_ns = choice_log(c, 10, 10000) * 1000000;
+    o->segment_bytes = choice_log(c, 8192, 262144);
+    o->topics_max = 1 + (int)choice_below(c, 12);
+    o->value_bytes_max = (uint32_t)choice_log(c, 16, 8192);
+    o->profile = SIM_ADVERSARY;
+    o->is_calm = choice_one_in(c, 20);
+    if (!o->is_calm)
+        options_draw_faults(o, c);
+}

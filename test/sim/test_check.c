@@ -1,0 +1,224 @@
+/*
+ * Each checker accepts a good history and refuses the bad ones that it is for.
+ */
+#include "check.h"
+
+#include <check.h>
+#include <string.h>
+
+static void good(const char *wrong)
+{
+    ck_assert_msg(!wrong, "refused: %s", wrong);
+}
+
+static void bad(const char *wrong, const char *says)
+{
+    ck_assert_msg(wrong && strstr(wrong, says), "\"%s\" does not say: %s",
+                  wrong ? wrong : "", says);
+}
+
+static struct observation seen(uint32_t boots, int32_t epoch, int64_t leo,
+                               int64_t high_watermark)
+{
+    struct observation o = {.id = 1,
+                            .boots = boots,
+                            .epoch = epoch,
+                            .durable_epoch = epoch,
+                            .leo = leo,
+                            .durable_leo = leo,
+                            .high_watermark = high_watermark};
+
+    return o;
+}
+
+/* ---- of one node ----------------------------------------------------------
+ */
+
+START_TEST(invariants)
+{
+    struct check_invariants c;
+    struct observation o = seen(1, 1, 0, 0);
+
+    good(check_invariants(&c, &o));
+    o.broken = "two leaders";
+    bad(check_invariants(&c, &o), "two leaders");
+}
+END_TEST
+
+START_TEST(epoch_falls)
+{
+    struct check_epochs c = {0};
+    struct observation o = seen(1, 3, 0, 0);
+
+    good(check_epochs(&c, &o));
+    o.epoch = 2;
+    bad(check_epochs(&c, &o), "epoch 2, durable 3, after 3");
+}
+END_TEST
+
+/* What was not durable may be forgotten by a restart; what was, not. */
+START_TEST(durable_epoch_is_forgotten)
+{
+    struct check_epochs c = {0};
+    struct observation o = seen(1, 3, 0, 0);
+
+    o.durable_epoch = 2;
+    good(check_epochs(&c, &o));
+    o = seen(2, 2, 0, 0);
+    good(check_epochs(&c, &o));
+    o = seen(3, 1, 0, 0);
+    bad(check_epochs(&c, &o), "epoch 1");
+    check_epochs_forget(&c, 0);
+    good(check_epochs(&c, &o));
+}
+END_TEST
+
+START_TEST(high_watermark_falls)
+{
+    struct check_high_watermark c = {0};
+    struct observation o = seen(1, 1, 10, 8);
+
+    good(check_high_watermark(&c, &o));
+    o.high_watermark = 7;
+    bad(check_high_watermark(&c, &o), "it was higher");
+    o.boots = 2; /* it is not on the disk */
+    good(check_high_watermark(&c, &o));
+}
+END_TEST
+
+START_TEST(high_watermark_is_above_the_log)
+{
+    struct check_high_watermark c = {0};
+    struct observation o = seen(1, 1, 10, 11);
+
+    bad(check_high_watermark(&c, &o), "above the end");
+    o = seen(1, 1, 12, 11);
+    o.applied = 12;
+    bad(check_high_watermark(&c, &o), "more is applied");
+}
+END_TEST
+
+START_TEST(memory_is_left)
+{
+    struct check_memory c;
+
+    good(check_memory(&c, 0, 0));
+    bad(check_memory(&c, 0, 1), "1 blocks of memory");
+}
+END_TEST
+
+/* ---- commands -------------------------------------------------------------
+ */
+
+static struct check_acknowledged acks;
+
+static void create(int topic, enum outcome outcome)
+{
+    check_acknowledged_create(&acks, topic, 0, OUTCOME_UNKNOWN);
+    check_acknowledged_create(&acks, topic, 1, outcome);
+}
+
+static void set(int topic, int64_t value, enum outcome outcome)
+{
+    check_acknowledged_set(&acks, topic, value, 0, OUTCOME_UNKNOWN);
+    check_acknowledged_set(&acks, topic, value, 1, outcome);
+}
+
+START_TEST(topic_is_lost)
+{
+    memset(&acks, 0, sizeof acks);
+    create(0, OUTCOME_DONE);
+    good(check_acknowledged(&acks, 0, 1, 0));
+    bad(check_acknowledged(&acks, 0, 0, 0), "created and is not there");
+    create(1, OUTCOME_UNKNOWN);
+    good(check_acknowledged(&acks, 1, 0, 0));
+    good(check_acknowledged(&acks, 1, 1, 0));
+}
+END_TEST
+
+START_TEST(topic_comes_back)
+{
+    memset(&acks, 0, sizeof acks);
+    create(0, OUTCOME_DONE);
+    check_acknowledged_delete(&acks, 0, 0, OUTCOME_UNKNOWN);
+    good(check_acknowledged(&acks, 0, 0, 0));
+    good(check_acknowledged(&acks, 0, 1, 0));
+    check_acknowledged_delete(&acks, 0, 1, OUTCOME_DONE);
+    bad(check_acknowledged(&acks, 0, 1, 0), "deleted and is there");
+    create(1, OUTCOME_REFUSED);
+    bad(check_acknowledged(&acks, 1, 1, 0), "refused and is there");
+    bad(check_acknowledged(&acks, 2, 1, 0), "nobody has asked");
+}
+END_TEST
+
+START_TEST(value_is_an_old_one)
+{
+    memset(&acks, 0, sizeof acks);
+    create(0, OUTCOME_DONE);
+    set(0, 7, OUTCOME_DONE);
+    good(check_acknowledged(&acks, 0, 1, 7));
+    set(0, 8, OUTCOME_UNKNOWN);
+    good(check_acknowledged(&acks, 0, 1, 7));
+    good(check_acknowledged(&acks, 0, 1, 8));
+    set(0, 9, OUTCOME_DONE);
+    bad(check_acknowledged(&acks, 0, 1, 7), "not the one that was set last");
+    set(0, 10, OUTCOME_REFUSED);
+    bad(check_acknowledged(&acks, 0, 1, 10), "not the one that was set last");
+}
+END_TEST
+
+/* ---- records --------------------------------------------------------------
+ */
+
+static struct check_records records;
+
+static void forget(void)
+{
+    check_records_deinit(&records);
+}
+
+START_TEST(record_is_another)
+{
+    good(check_records_acked(&records, 0, 5, 100));
+    good(check_records_seen(&records, 0, 5, 100));
+    bad(check_records_seen(&records, 0, 5, 101), "it was 100 (acknowledged)");
+    good(check_records_seen(&records, 0, 6, 102));
+    bad(check_records_acked(&records, 0, 6, 103), "it was 102 (seen)");
+}
+END_TEST
+
+START_TEST(record_is_lost)
+{
+    good(check_records_acked(&records, 1, 5, 100));
+    good(check_records_end(&records, 1, 6));
+    bad(check_records_end(&records, 1, 5), "offset 5 was acknowledged");
+    good(check_records_end(&records, 2, 0));
+}
+END_TEST
+
+Suite *suite_sim_check(void);
+
+Suite *suite_sim_check(void)
+{
+    Suite *s = suite_create("sim_check");
+    TCase *node = tcase_create("node");
+    TCase *commands = tcase_create("commands");
+    TCase *kept = tcase_create("records");
+
+    tcase_add_test(node, invariants);
+    tcase_add_test(node, epoch_falls);
+    tcase_add_test(node, durable_epoch_is_forgotten);
+    tcase_add_test(node, high_watermark_falls);
+    tcase_add_test(node, high_watermark_is_above_the_log);
+    tcase_add_test(node, memory_is_left);
+    tcase_add_test(commands, topic_is_lost);
+    tcase_add_test(commands, topic_comes_back);
+    tcase_add_test(commands, value_is_an_old_one);
+    tcase_add_checked_fixture(kept, NULL, forget);
+    tcase_add_test(kept, record_is_another);
+    tcase_add_test(kept, record_is_lost);
+    suite_add_tcase(s, node);
+    suite_add_tcase(s, commands);
+    suite_add_tcase(s, kept);
+    return s;
+}

@@ -1,0 +1,185 @@
+/*
+ * A cluster in one process and one thread: whole nodes, as they are shipped, on
+ * simulated disks, lanes, clocks and links. Time goes from event to event.
+ *
+ * A run has phases: chaos, in which actors do what the options let them; heal,
+ * in which nothing new is broken and everything has to come to an end; then all
+ * power is cut, all nodes come back and everything acknowledged is looked for.
+ */
+#ifndef SIM_WORLD_H
+#define SIM_WORLD_H
+
+#include "check.h"
+#include "choice.h"
+#include "options.h"
+#include "pool.h"
+#include "sim_disk.h"
+#include "sim_lanes.h"
+
+#include "controller/controller.h"
+#include "runtime/runtime.h"
+
+#include <stdint.h>
+
+#define US INT64_C(1000)
+#define MS INT64_C(1000000)
+#define SECOND INT64_C(1000000000)
+
+enum { WORLD_HOSTS = 9, WORLD_TEXT = 512 };
+
+struct world;
+struct client;
+
+enum host_state { HOST_DOWN, HOST_UP };
+
+/* A machine with a disk, and the node that runs on it. */
+struct host
+{
+    struct world *w;
+    int index;
+    int32_t id;
+    enum host_state state;
+    struct kl_runtime_node *n;
+    struct sim_disk *disk;
+    struct sim_disk *copy; /* of an earlier moment, or NULL */
+    struct sim_lanes lanes;
+    struct kl_os_clock clock;
+    struct pool_alloc memory;
+    int64_t now_ns;  /* ahead of the world's while an open blocks */
+    int64_t boot_ns; /* what the monotonic clock is ahead */
+    int64_t wall_ms; /* what the wall clock is off */
+    int64_t wake_ns; /* when the node wants to be polled */
+    int64_t lanes_ns;
+    int64_t paused_ns; /* until then it does not run; 0 = it does */
+    int is_stopping;
+    int64_t start_ns;   /* when somebody starts it again; -1 = nobody */
+    uint32_t cut_after; /* calls of the disk, within an open; 0 = never */
+    struct sim_choice cut;
+    struct sim_disk *image; /* what that left */
+    uint64_t struck; /* faults of the disk, as of the start of this boot */
+    uint32_t boots;
+    uint32_t failures; /* of opens, in a row */
+};
+
+/* What the summary counts. */
+struct tally
+{
+    uint64_t events;
+    uint64_t polls;
+    uint64_t disk_calls;
+    uint64_t messages;
+    uint64_t faults[FAULT_KINDS];
+    uint64_t boots;
+    uint64_t elections;
+    uint64_t isr_changes;
+    uint64_t commands; /* acknowledged */
+    uint64_t records;  /* acknowledged */
+    uint64_t refused;
+    int64_t simulated_ns;
+};
+
+enum world_phase { WORLD_CHAOS, WORLD_HEAL, WORLD_VERIFY, WORLD_CLOSE };
+
+struct world
+{
+    struct options o;
+    struct choice *choice;
+    int64_t now_ns;
+    enum world_phase phase;
+    uint32_t steps; /* of the actors */
+    int64_t actor_ns;
+    struct host hosts[WORLD_HOSTS];
+    struct client *client;
+    struct checks checks;
+    struct tally tally;
+    uint64_t hash; /* of all that happened */
+    int trace;
+    /* The first thing that was not as it must be. */
+    const char *failed; /* name of the checker, NULL = nothing yet */
+    char failure[WORLD_TEXT];
+};
+
+/* Runs one seed from boot to verification; failed says how it ended. */
+void world_run(struct world *w, const struct options *o, struct choice *c,
+               int trace);
+
+/* ---- for the parts of the world -------------------------------------------
+ */
+
+/* Everything that happens until a moment, or until something has failed. */
+void world_until(struct world *w, int64_t until_ns);
+/* The same until done says 1; 0 where the moment came first. */
+int world_until_done(struct world *w, int (*done)(struct world *w),
+                     int64_t until_ns);
+void world_fail(struct world *w, const char *checker, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+/* Something happened: it goes into the hash. */
+void world_note(struct world *w, uint64_t kind, uint64_t a, uint64_t b);
+/* A line of the trace; host NULL = the world's. */
+void world_trace(struct world *w, const struct host *h, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+/* Of the run under way. */
+uint64_t world_seed(void);
+/* Random bytes of the operating system, from the run's own generator. */
+void world_entropy(void *buf, size_t size);
+
+/* ---- host.c ---------------------------------------------------------------
+ */
+
+void host_init(struct world *w, int index);
+void host_deinit(struct host *h);
+/* Opens the node; HOST_UP where it worked. */
+void host_start(struct host *h);
+/* The node ends; its disk is what choice leaves of it. */
+void host_crash(struct host *h, struct sim_choice choice);
+/* Begins an ordered stop: the node ends in a poll. */
+void host_stop(struct host *h);
+/* The node is given up, whatever it was doing; the disk stays. */
+void host_close(struct host *h);
+void host_pause(struct host *h, int64_t until_ns);
+void host_wipe(struct host *h);
+void host_keep_copy(struct host *h);
+void host_restore_copy(struct host *h);
+/* Another disk; the node is down. */
+void host_put_disk(struct host *h, struct sim_disk *disk);
+/* What happens at h->wake_ns, and at h->lanes_ns. */
+void host_poll(struct host *h);
+void host_lanes(struct host *h);
+/* When something happens there next. */
+int64_t host_next_ns(const struct host *h);
+/* Something was handed to the node from outside. */
+void host_wake(struct host *h);
+int host_is_able(const struct host *h);
+/* How a crash of this run leaves the disk. */
+struct sim_choice host_draw_crash(struct world *w);
+
+/* ---- actor.c --------------------------------------------------------------
+ */
+
+void actor_step(struct world *w);
+
+/* ---- client.c -------------------------------------------------------------
+ */
+
+void client_init(struct world *w);
+void client_deinit(struct world *w);
+/* One thing that a client asks of a host, drawn. */
+void client_act(struct world *w, struct host *h);
+/* Everything that was asked for has an answer. */
+int client_is_quiet(struct world *w);
+/* Asks for all that must be there now. */
+void client_verify(struct world *w);
+
+/* ---- door.c: into the node, for checks alone ------------------------------
+ */
+
+struct observation;
+
+int64_t door_deadline_ns(const struct host *h);
+void door_observe(const struct host *h, struct observation *out);
+struct kl_controller *door_controller(const struct host *h);
+/* Behind the last record that may be read; -1 where there is no such log. */
+int64_t door_log_end(const struct host *h, const struct kl_base_uuid *topic_id,
+                     int partition);
+
+#endif
