@@ -404,12 +404,14 @@ SWEEP_IMAGES ?= 2000000
 SWEEP_JOBS ?= $(shell nproc 2>/dev/null || echo 1)
 SWEEP_SEED ?= $(shell date +%s)
 .PHONY: sweep
-sweep: ## cut the power everywhere (SWEEP_IMAGES=n SWEEP_SEED=n SWEEP_JOBS=n)
+sweep: ## cut power, flip all bits (SWEEP_IMAGES=n SWEEP_SEED=n SWEEP_JOBS=n)
 sweep: $(BUILD)/test/fault
 	@echo "sweep: SWEEP_SEED=$(SWEEP_SEED) SWEEP_JOBS=$(SWEEP_JOBS)"
 	@$(TEST_ENV) CK_RUN_SUITE=fault_sweep KL_SWEEP_IMAGES=$(SWEEP_IMAGES) \
 	    KL_SWEEP_SEED=$(SWEEP_SEED) KL_SWEEP_JOBS=$(SWEEP_JOBS) \
 	    KL_SWEEP_ONLY="$(SWEEP_ONLY)" $<
+	@$(TEST_ENV) CK_RUN_SUITE=fault_flip KL_FLIPS=$(or $(SWEEP_FLIPS),0) \
+	    KL_FLIP_JOBS=$(SWEEP_JOBS) $<
 
 # The seeds of make check are always the same; make sim has others each time.
 SIM_JOBS ?= $(shell nproc 2>/dev/null || echo 1)
