@@ -11,8 +11,8 @@ int kl_net_accept(struct kl_net *net, uint64_t *link_out)
     int rc;
 
     *link_out = 0;
-    kl_os_mutex_lock(&net->mutex);
-    if (!net->wake)
+    kl_net_lock(net);
+    if (!net->is_attached)
         rc = KL_ECLOSED;
     else if (net->accepted >= net->options.accepted_max)
         rc = KL_EAGAIN;
@@ -25,14 +25,15 @@ int kl_net_accept(struct kl_net *net, uint64_t *link_out)
         *link_out = link->number;
         kl_net_link_tell(net, link);
     }
-    kl_os_mutex_unlock(&net->mutex);
+    kl_net_unlock(net);
     return rc;
 }
 
 /* While a node is detached its links are being forgotten. */
 static struct kl_net_link *deliver_link(struct kl_net *net, uint64_t number)
 {
-    struct kl_net_link *link = net->wake ? kl_net_link_get(net, number) : NULL;
+    struct kl_net_link *link =
+        net->is_attached ? kl_net_link_get(net, number) : NULL;
 
     return link && link->state != KL_NET_IS_DOWN ? link : NULL;
 }
@@ -41,38 +42,38 @@ void kl_net_up(struct kl_net *net, uint64_t number)
 {
     struct kl_net_link *link;
 
-    kl_os_mutex_lock(&net->mutex);
+    kl_net_lock(net);
     link = deliver_link(net, number);
     if (link && link->state == KL_NET_CONNECTING) {
         link->state = KL_NET_IS_UP;
         link->is_up_untold = 1;
         kl_net_link_tell(net, link);
     }
-    kl_os_mutex_unlock(&net->mutex);
+    kl_net_unlock(net);
 }
 
 void kl_net_down(struct kl_net *net, uint64_t number)
 {
     struct kl_net_link *link;
 
-    kl_os_mutex_lock(&net->mutex);
+    kl_net_lock(net);
     link = deliver_link(net, number);
     if (link)
         kl_net_link_down(net, link, 0);
-    kl_os_mutex_unlock(&net->mutex);
+    kl_net_unlock(net);
 }
 
 void kl_net_writable(struct kl_net *net, uint64_t number)
 {
     struct kl_net_link *link;
 
-    kl_os_mutex_lock(&net->mutex);
+    kl_net_lock(net);
     link = deliver_link(net, number);
     if (link && link->state == KL_NET_IS_UP) {
         link->is_writable_untold = 1;
         kl_net_link_tell(net, link);
     }
-    kl_os_mutex_unlock(&net->mutex);
+    kl_net_unlock(net);
 }
 
 /* Puts what has become whole into the link's inbox. */
@@ -102,7 +103,7 @@ int kl_net_deliver(struct kl_net *net, uint64_t number, const void *data,
     struct kl_net_link *link;
     int rc;
 
-    kl_os_mutex_lock(&net->mutex);
+    kl_net_lock(net);
     link = deliver_link(net, number);
     if (!link) {
         rc = KL_ECLOSED;
@@ -116,6 +117,6 @@ int kl_net_deliver(struct kl_net *net, uint64_t number, const void *data,
         kl_base_list_remove(&link->paused);
         rc = deliver_take(net, link, data, size);
     }
-    kl_os_mutex_unlock(&net->mutex);
+    kl_net_unlock(net);
     return rc;
 }

@@ -3,8 +3,8 @@
  * side, whose owner is woken and takes it in a turn of its own: nobody is
  * called back, and what one thread sends over one link stays in order.
  *
- * One mutex is over all links and is held while a message is copied. It is
- * taken before that of a mailbox; operations run without one.
+ * One mutex is over all links, and taken before that of a mailbox. A message is
+ * copied, and its receiver woken, with it open: who wakes up wants it, too.
  */
 #include "net/net.h"
 
@@ -35,7 +35,8 @@ struct kl_net_port
     struct kl_net *net;
     struct kl_base_list link; /* in ports */
     struct kl_base_map ends;  /* by link */
-    size_t size;              /* of this block */
+    unsigned users; /* threads that have its mailbox with the mutex open */
+    size_t size;    /* of this block */
     char endpoint[];
 };
 
@@ -43,6 +44,7 @@ struct kl_net_hub
 {
     struct kl_base_alloc alloc;
     struct kl_os_mutex mutex; /* of everything below */
+    struct kl_os_cond cond;   /* a port has no user any more */
     struct kl_base_list ports;
 };
 
@@ -66,14 +68,6 @@ static int hub_end_put(struct hub_end *end, struct kl_net_port *port,
 static void hub_end_remove(struct hub_end *end)
 {
     (void)kl_base_map_remove(&end->port->ends, &end->link, sizeof end->link);
-}
-
-/* The other end of a link, or NULL where there is none any more. */
-static struct hub_end *hub_peer(const struct kl_net_port *port, uint64_t link)
-{
-    struct hub_end *end = hub_end_get(port, link);
-
-    return end ? end->peer : NULL;
 }
 
 /* Tells the peer that the link is gone, and forgets it. */
@@ -154,17 +148,46 @@ static int hub_connect(void *user, uint64_t link, int32_t node_id,
     return rc;
 }
 
-static int hub_send(void *user, uint64_t link, const void *data, size_t size)
+/* The port at the other end of a link, and what the link is there; it stays
+ * until it is put back. NULL where there is none any more. */
+static struct kl_net_port *hub_peer_use(struct kl_net_port *port, uint64_t link,
+                                        uint64_t *there_out)
 {
-    struct kl_net_port *port = user;
-    struct hub_end *peer;
-    int rc = KL_ECLOSED;
+    struct kl_net_port *there = NULL;
+    struct hub_end *end;
 
     kl_os_mutex_lock(&port->hub->mutex);
-    peer = hub_peer(port, link);
-    if (peer)
-        rc = kl_net_deliver(peer->port->net, peer->link, data, size);
+    end = hub_end_get(port, link);
+    if (end) {
+        there = end->peer->port;
+        there->users++;
+        *there_out = end->peer->link;
+    }
     kl_os_mutex_unlock(&port->hub->mutex);
+    return there;
+}
+
+static void hub_peer_put(struct kl_net_port *there)
+{
+    struct kl_net_hub *hub = there->hub;
+
+    kl_os_mutex_lock(&hub->mutex);
+    if (--there->users == 0)
+        kl_os_cond_broadcast(&hub->cond);
+    kl_os_mutex_unlock(&hub->mutex);
+}
+
+static int hub_send(void *user, uint64_t link, const void *data, size_t size)
+{
+    struct kl_net_port *there;
+    uint64_t link_there;
+    int rc;
+
+    there = hub_peer_use(user, link, &link_there);
+    if (!there)
+        return KL_ECLOSED;
+    rc = kl_net_deliver(there->net, link_there, data, size);
+    hub_peer_put(there);
     return rc;
 }
 
@@ -182,14 +205,14 @@ static void hub_disconnect(void *user, uint64_t link)
 
 static void hub_resume(void *user, uint64_t link)
 {
-    struct kl_net_port *port = user;
-    struct hub_end *peer;
+    struct kl_net_port *there;
+    uint64_t link_there;
 
-    kl_os_mutex_lock(&port->hub->mutex);
-    peer = hub_peer(port, link);
-    if (peer)
-        kl_net_writable(peer->port->net, peer->link);
-    kl_os_mutex_unlock(&port->hub->mutex);
+    there = hub_peer_use(user, link, &link_there);
+    if (!there)
+        return;
+    kl_net_writable(there->net, link_there);
+    hub_peer_put(there);
 }
 
 /* ---- life --------------------------------------------------------------- */
@@ -202,13 +225,18 @@ int kl_net_hub_new(struct kl_net_hub **out, const struct kl_base_alloc *a)
     if (!hub)
         return KL_ENOMEM;
     hub->alloc = *a;
-    if (kl_os_mutex_init(&hub->mutex)) {
-        kl_base_free(a, hub, sizeof *hub);
-        return KL_ENOMEM;
-    }
+    if (kl_os_mutex_init(&hub->mutex))
+        goto no_mutex;
+    if (kl_os_cond_init(&hub->cond))
+        goto no_cond;
     kl_base_list_init(&hub->ports);
     *out = hub;
     return 0;
+no_cond:
+    kl_os_mutex_deinit(&hub->mutex);
+no_mutex:
+    kl_base_free(a, hub, sizeof *hub);
+    return KL_ENOMEM;
 }
 
 void kl_net_hub_free(struct kl_net_hub *hub)
@@ -219,6 +247,7 @@ void kl_net_hub_free(struct kl_net_hub *hub)
         return;
     KL_ASSERT(kl_base_list_is_empty(&hub->ports));
     alloc = hub->alloc;
+    kl_os_cond_deinit(&hub->cond);
     kl_os_mutex_deinit(&hub->mutex);
     kl_base_free(&alloc, hub, sizeof *hub);
 }
@@ -266,6 +295,9 @@ void kl_net_hub_leave(struct kl_net_port *port)
     kl_os_mutex_lock(&hub->mutex);
     KL_ASSERT(port->ends.count == 0);
     kl_base_list_remove(&port->link);
+    /* Somebody may still be on the way out of it. */
+    while (port->users)
+        (void)kl_os_cond_wait(&hub->cond, &hub->mutex, -1);
     kl_os_mutex_unlock(&hub->mutex);
     kl_base_map_deinit(&port->ends);
     kl_base_free(&hub->alloc, port, port->size);

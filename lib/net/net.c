@@ -7,6 +7,27 @@
 
 #include <kraftlog/error.h>
 
+/* ---- the mutex ----------------------------------------------------------- */
+
+void kl_net_lock(struct kl_net *net)
+{
+    kl_os_mutex_lock(&net->mutex);
+}
+
+void kl_net_unlock(struct kl_net *net)
+{
+    int is_due = net->is_wake_due;
+
+    net->is_wake_due = 0;
+    kl_os_mutex_unlock(&net->mutex);
+    if (!is_due)
+        return;
+    kl_os_mutex_lock(&net->wake_mutex);
+    if (net->wake)
+        net->wake(net->wake_user);
+    kl_os_mutex_unlock(&net->wake_mutex);
+}
+
 /* ---- links -------------------------------------------------------------- */
 
 int kl_net_link_new(struct kl_net *net, enum kl_net_link_state state,
@@ -64,7 +85,7 @@ void kl_net_link_tell(struct kl_net *net, struct kl_net_link *link)
 {
     if (kl_base_list_is_empty(&link->ready))
         kl_base_list_push(&net->ready, &link->ready);
-    net->wake(net->wake_user);
+    net->is_wake_due = 1;
 }
 
 void kl_net_link_down(struct kl_net *net, struct kl_net_link *link, int code)
@@ -91,16 +112,21 @@ int kl_net_new(struct kl_net **out, const struct kl_base_alloc *a,
         return KL_ENOMEM;
     net->alloc = *a;
     net->options = *options;
-    if (kl_os_mutex_init(&net->mutex)) {
-        kl_base_free(a, net, sizeof *net);
-        return KL_ENOMEM;
-    }
+    if (kl_os_mutex_init(&net->mutex))
+        goto no_mutex;
+    if (kl_os_mutex_init(&net->wake_mutex))
+        goto no_wake_mutex;
     kl_base_map_init(&net->by_number, &net->alloc);
     kl_base_list_init(&net->links);
     kl_base_list_init(&net->ready);
     kl_base_list_init(&net->paused);
     *out = net;
     return 0;
+no_wake_mutex:
+    kl_os_mutex_deinit(&net->mutex);
+no_mutex:
+    kl_base_free(a, net, sizeof *net);
+    return KL_ENOMEM;
 }
 
 void kl_net_free(struct kl_net *net)
@@ -109,9 +135,10 @@ void kl_net_free(struct kl_net *net)
 
     if (!net)
         return;
-    KL_ASSERT(!net->wake);
+    KL_ASSERT(!net->is_attached);
     alloc = net->alloc;
     kl_base_map_deinit(&net->by_number);
+    kl_os_mutex_deinit(&net->wake_mutex);
     kl_os_mutex_deinit(&net->mutex);
     kl_base_free(&alloc, net, sizeof *net);
 }
@@ -119,7 +146,7 @@ void kl_net_free(struct kl_net *net)
 void kl_net_set_ops(struct kl_net *net, const struct kl_net_ops *ops,
                     void *user)
 {
-    KL_ASSERT(!net->wake);
+    KL_ASSERT(!net->is_attached);
     net->ops = *ops;
     net->ops_user = user;
 }
@@ -131,7 +158,7 @@ static int net_drop_one(struct kl_net *net)
     uint64_t number = 0;
     int is_known = 0;
 
-    kl_os_mutex_lock(&net->mutex);
+    kl_net_lock(net);
     item = kl_base_list_first(&net->links);
     if (item) {
         struct kl_net_link *link =
@@ -141,17 +168,27 @@ static int net_drop_one(struct kl_net *net)
         is_known = link->state != KL_NET_IS_DOWN;
         kl_net_link_free(net, link);
     }
-    kl_os_mutex_unlock(&net->mutex);
+    kl_net_unlock(net);
     if (is_known)
         net->ops.disconnect(net->ops_user, number);
     return item != NULL;
 }
 
+static void net_set_wake(struct kl_net *net, void (*wake)(void *user),
+                         void *user)
+{
+    kl_os_mutex_lock(&net->wake_mutex);
+    net->wake = wake;
+    net->wake_user = user;
+    kl_os_mutex_unlock(&net->wake_mutex);
+}
+
 static void net_detach(struct kl_net *net)
 {
-    kl_os_mutex_lock(&net->mutex);
-    net->wake = NULL;
-    kl_os_mutex_unlock(&net->mutex);
+    kl_net_lock(net);
+    net->is_attached = 0;
+    kl_net_unlock(net);
+    net_set_wake(net, NULL, NULL);
     while (net_drop_one(net))
         continue;
     kl_net_message_free(&net->alloc, net->current);
@@ -160,19 +197,17 @@ static void net_detach(struct kl_net *net)
 
 int kl_net_attach(struct kl_net *net, void (*wake)(void *user), void *user)
 {
-    int rc = 0;
+    int rc;
 
     if (!wake) {
         net_detach(net);
         return 0;
     }
-    kl_os_mutex_lock(&net->mutex);
-    if (net->wake) {
-        rc = KL_EBUSY;
-    } else {
-        net->wake = wake;
-        net->wake_user = user;
-    }
-    kl_os_mutex_unlock(&net->mutex);
+    kl_net_lock(net);
+    rc = net->is_attached ? KL_EBUSY : 0;
+    net->is_attached = 1;
+    if (rc == 0)
+        net_set_wake(net, wake, user);
+    kl_net_unlock(net);
     return rc;
 }

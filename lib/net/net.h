@@ -98,7 +98,8 @@ struct kl_net_event
 };
 
 /* The node is there, and wants wake to be called, in any thread, when there are
- * events. wake runs under the mutex: it signals and does nothing else. NULL
+ * events: it signals and does nothing else. It is not called any more when a
+ * detach is over. NULL
  * detaches: all links are disconnected, and what is left is dropped. KL_EBUSY:
  * another node is attached. */
 int kl_net_attach(struct kl_net *net, void (*wake)(void *user), void *user);

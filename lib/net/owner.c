@@ -17,12 +17,12 @@ int kl_net_connect(struct kl_net *net, int32_t node_id, const char *endpoint,
     int rc;
 
     *link_out = 0;
-    kl_os_mutex_lock(&net->mutex);
-    rc =
-        net->wake ? kl_net_link_new(net, KL_NET_CONNECTING, &link) : KL_ECLOSED;
+    kl_net_lock(net);
+    rc = net->is_attached ? kl_net_link_new(net, KL_NET_CONNECTING, &link)
+                          : KL_ECLOSED;
     if (rc == 0)
         number = link->number;
-    kl_os_mutex_unlock(&net->mutex);
+    kl_net_unlock(net);
     if (rc)
         return rc;
     rc = net->ops.connect(net->ops_user, number, node_id, endpoint);
@@ -30,11 +30,11 @@ int kl_net_connect(struct kl_net *net, int32_t node_id, const char *endpoint,
         *link_out = number;
         return 0;
     }
-    kl_os_mutex_lock(&net->mutex);
+    kl_net_lock(net);
     link = kl_net_link_get(net, number);
     KL_ASSERT(link);
     kl_net_link_free(net, link);
-    kl_os_mutex_unlock(&net->mutex);
+    kl_net_unlock(net);
     return rc;
 }
 
@@ -43,10 +43,10 @@ static int owner_is_up(struct kl_net *net, uint64_t number)
     struct kl_net_link *link;
     int is_up;
 
-    kl_os_mutex_lock(&net->mutex);
+    kl_net_lock(net);
     link = kl_net_link_get(net, number);
     is_up = link && link->state == KL_NET_IS_UP;
-    kl_os_mutex_unlock(&net->mutex);
+    kl_net_unlock(net);
     return is_up;
 }
 
@@ -61,12 +61,12 @@ int kl_net_send(struct kl_net *net, uint64_t number, const void *data,
     rc = net->ops.send(net->ops_user, number, data, size);
     if (rc == 0 || rc == KL_EAGAIN)
         return rc;
-    kl_os_mutex_lock(&net->mutex);
+    kl_net_lock(net);
     link = kl_net_link_get(net, number);
     is_known = link && link->state != KL_NET_IS_DOWN;
     if (is_known)
         kl_net_link_down(net, link, rc);
-    kl_os_mutex_unlock(&net->mutex);
+    kl_net_unlock(net);
     /* A thread of the transport may wait for room that this link will never
      * need. */
     if (is_known)
@@ -79,13 +79,13 @@ void kl_net_disconnect(struct kl_net *net, uint64_t number)
     struct kl_net_link *link;
     int is_known = 0;
 
-    kl_os_mutex_lock(&net->mutex);
+    kl_net_lock(net);
     link = kl_net_link_get(net, number);
     if (link) {
         is_known = link->state != KL_NET_IS_DOWN;
         kl_net_link_free(net, link);
     }
-    kl_os_mutex_unlock(&net->mutex);
+    kl_net_unlock(net);
     if (is_known)
         net->ops.disconnect(net->ops_user, number);
 }
@@ -157,14 +157,14 @@ int kl_net_next(struct kl_net *net, struct kl_net_event *event)
 
     kl_net_message_free(&net->alloc, net->current);
     net->current = NULL;
-    kl_os_mutex_lock(&net->mutex);
+    kl_net_lock(net);
     while ((resumed = owner_resumed(net))) {
-        kl_os_mutex_unlock(&net->mutex);
+        kl_net_unlock(net);
         if (net->ops.resume)
             net->ops.resume(net->ops_user, resumed);
-        kl_os_mutex_lock(&net->mutex);
+        kl_net_lock(net);
     }
     found = owner_take(net, event);
-    kl_os_mutex_unlock(&net->mutex);
+    kl_net_unlock(net);
     return found;
 }

@@ -34,9 +34,14 @@ struct kl_net
     struct kl_net_options options;
     struct kl_net_ops ops;
     void *ops_user;
-    struct kl_os_mutex mutex; /* of everything below but current */
+    /* Whom to wake. Taken when the other is open again: who wakes up wants that
+     * one, and would wait for it. */
+    struct kl_os_mutex wake_mutex;
     void (*wake)(void *user); /* NULL: no node */
     void *wake_user;
+    struct kl_os_mutex mutex; /* of everything below but current */
+    int is_attached;
+    int is_wake_due; /* when the mutex is opened */
     uint64_t number_last;
     struct kl_base_map by_number;
     struct kl_base_list links;
@@ -47,6 +52,10 @@ struct kl_net
     struct kl_net_message *current; /* the owner's: what next has lent */
 };
 
+void kl_net_lock(struct kl_net *net);
+/* Also wakes the owner where something has been told meanwhile. */
+void kl_net_unlock(struct kl_net *net);
+
 /* All under the mutex. */
 
 /* A link in a state, with a new number. KL_ENOMEM. */
@@ -56,7 +65,8 @@ int kl_net_link_new(struct kl_net *net, enum kl_net_link_state state,
 struct kl_net_link *kl_net_link_get(struct kl_net *net, uint64_t number);
 /* Forgets the link and frees it with what it has brought. */
 void kl_net_link_free(struct kl_net *net, struct kl_net_link *link);
-/* The link has an event: it waits for its turn, and the owner is woken. */
+/* The link has an event: it waits for its turn, and the owner is woken by
+ * kl_net_unlock. */
 void kl_net_link_tell(struct kl_net *net, struct kl_net_link *link);
 /* The link is down because of code, and tells it. */
 void kl_net_link_down(struct kl_net *net, struct kl_net_link *link, int code);
