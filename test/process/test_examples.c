@@ -51,6 +51,26 @@ START_TEST(memory_storage_finds_its_records)
 }
 END_TEST
 
+/* The second time the folders have three voters already. */
+START_TEST(three_nodes_loopback_goes_on_without_one)
+{
+    const char *args[] = {cli_dir(), NULL};
+
+    for (int i = 0; i < 2; i++)
+        example_prints("three-nodes-loopback", "", args,
+                       "3 voters\nwords, through node 3\nnode 1 is gone\n"
+                       "more-words, through node 2\n");
+}
+END_TEST
+
+START_TEST(custom_transport_makes_a_cluster)
+{
+    const char *args[] = {NULL};
+
+    example_prints("custom-transport", "", args, "3 voters have a topic\n");
+}
+END_TEST
+
 Suite *suite_process_examples(void)
 {
     Suite *s = suite_create("process_examples");
@@ -60,6 +80,8 @@ Suite *suite_process_examples(void)
     tcase_add_test(tc, one_node_appends_and_reads);
     tcase_add_test(tc, embed_loop_appends_its_input);
     tcase_add_test(tc, memory_storage_finds_its_records);
+    tcase_add_test(tc, three_nodes_loopback_goes_on_without_one);
+    tcase_add_test(tc, custom_transport_makes_a_cluster);
     suite_add_tcase(s, tc);
     return s;
 }
