@@ -34,6 +34,7 @@ extern const struct bench_family bench_family_interval_1k;
 extern const struct bench_family bench_family_metadata;
 extern const struct bench_family bench_family_open;
 extern const struct bench_family bench_family_partitions;
+extern const struct bench_family bench_family_quorum;
 extern const struct bench_family bench_family_single;
 extern const struct bench_family bench_family_size;
 

@@ -15,11 +15,11 @@
 #include <unistd.h>
 
 static const struct bench_family *const main_families[] = {
-    &bench_family_size,        &bench_family_metadata,
-    &bench_family_single,      &bench_family_durable,
-    &bench_family_partitions,  &bench_family_interval_100,
-    &bench_family_interval_1k, &bench_family_consume,
-    &bench_family_open,
+    &bench_family_size,         &bench_family_metadata,
+    &bench_family_quorum,       &bench_family_single,
+    &bench_family_durable,      &bench_family_partitions,
+    &bench_family_interval_100, &bench_family_interval_1k,
+    &bench_family_consume,      &bench_family_open,
 };
 enum { MAIN_FAMILIES = sizeof main_families / sizeof *main_families };
 
