@@ -4,10 +4,11 @@ A reader written from kraftlog-format(5) alone, without a look at the C code.
 The command line tool makes folders (all kinds of topics, several segments,
 stopped cleanly and killed), the reader takes every file apart, checks each
 checksum, reserved field and padding, and compares what it finds with what the
-tool reads.
+tool reads. Then single bits are flipped, and the offline tool is asked.
 """
 
 import ctypes
+import json
 import os
 import random
 import shutil
@@ -336,6 +337,11 @@ class Tool:
                result.returncode)
         return result.stdout
 
+    def code(self, *arguments):
+        return subprocess.run(self.start + list(arguments), timeout=120,
+                              stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE).returncode
+
     def kill(self, topic, data, after):
         """Produces until so many records are acknowledged, then kill -9."""
         with subprocess.Popen(self.start + ["produce", topic, "-v"],
@@ -415,6 +421,68 @@ def check_quorum(folder, rng):
         expect(state["snapshots"] == snapshots, "snapshots differ")
 
 
+# ---- rot -------------------------------------------------------------------
+
+
+def dump(tool, *arguments):
+    return [json.loads(line)
+            for line in tool.run("dump", "-j", *arguments).splitlines()]
+
+
+def records(tool, log):
+    """Offsets and values as the offline tool has them."""
+    items = dump(tool, "-r", "log", log[0], str(log[1]))
+    return {i["offset"]: i["value"] for i in items if i["type"] == "record"}
+
+
+def flip(path, at, bit):
+    with open(path, "r+b") as file:
+        file.seek(at)
+        byte = file.read(1)[0]
+        file.seek(at)
+        file.write(bytes([byte ^ bit]))
+
+
+def counts(path, at):
+    """Whether a change of this byte must be seen."""
+    name = os.path.basename(path)
+    if name.startswith("checkpoint."):
+        return at < struct.unpack_from("<I", read(path), 8)[0]
+    if name.endswith(".seg"):
+        return at >= BLOCK  # all of it is frames, after a clean stop
+    return (name in ("identity", "manifest", "quorum.a", "quorum.b")
+            or name.endswith(".snap"))
+
+
+def check_rot(folder, tool, rng, flips):
+    """No bit is lost in silence, and nothing wrong is told."""
+    logs = [(i["topic_id"], i["partition"]) for i in dump(tool)
+            if i["type"] == "log"]
+    known = {log: records(tool, log) for log in logs}
+    files = sorted(os.path.join(path, name)
+                   for path, _, names in os.walk(folder)
+                   for name in names if name not in ("lock", "reserve"))
+    files = [path for path in files if os.path.getsize(path) > 0]
+    found = 0
+    for _ in range(flips):
+        path = rng.choice(files)
+        size = os.path.getsize(path)
+        at = rng.randrange(size if rng.random() < 0.5 else min(size, BLOCK))
+        bit, must = 1 << rng.randrange(8), counts(path, at)
+        where = "%s: bit %d of byte %d: " % (path[len(folder):], bit, at)
+        flip(path, at, bit)
+        code = tool.code("verify")
+        expect(code == 1 or (code == 0 and not must), where + "%d", code)
+        for log in rng.sample(logs, 2):
+            now = records(tool, log)
+            expect(now.items() <= known[log].items(), where + "wrong")
+            expect(code == 1 or len(now) == len(known[log]), where + "silent")
+        found += code
+        flip(path, at, bit)
+    expect(tool.code("verify") == 0, "a flip was not taken back")
+    return found
+
+
 def main():
     rng = random.Random(int(sys.argv[2]) if len(sys.argv) > 2 else 1)
     folder = tempfile.mkdtemp(prefix="kraftlog-folder-")
@@ -429,6 +497,8 @@ def main():
         tool.run("topic", "list")  # recovers
         seen = check(folder + "/data", tool)
         check_quorum(folder + "/data", rng)
+        seen["flips"] = 30
+        seen["found"] = check_rot(folder + "/data", tool, rng, 30)
     finally:
         shutil.rmtree(folder)
     expect(seen["segments"] > 9 and seen["blocks"] > 3, "little: %s", seen)
