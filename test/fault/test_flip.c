@@ -25,6 +25,7 @@
 enum {
     RESET_AT = 70,
     JOBS_MAX = 64,
+    SNAPSHOT = 66000,
     RUNS_MAX = 12,
     FILES_MAX = 64,
     FLIPS = 52000,
@@ -126,6 +127,47 @@ static struct kl_store_log *flip_before_reset(const struct kl_store_id *id)
 static void flip_reset(struct kl_store_log **log)
 {
     need_ok(kl_store_reset(log, RESET_AT, 1));
+}
+
+/* Turns until an event of this type comes. */
+static struct kl_store_event flip_await(enum kl_store_event_type type)
+{
+    struct kl_store_event e;
+
+    for (int turns = 0;; turns++) {
+        need(turns < 100);
+        w.f.now_ns += 1000000;
+        kl_store_turn(w.f.store, w.f.now_ns, w.f.wall_ms);
+        while (kl_store_next_event(w.f.store, &e))
+            if (e.type == type)
+                return e;
+    }
+}
+
+static const struct kl_store_quorum flip_quorum = {
+    .epoch = 5, .leader_id = 1, .voted_id = -1};
+
+static void flip_make_quorum(void)
+{
+    need_ok(kl_store_quorum_put(w.f.store, &flip_quorum, NULL));
+    (void)flip_await(KL_STORE_EVENT_QUORUM);
+}
+
+static uint8_t flip_content[SNAPSHOT];
+
+static void flip_make_snapshot(void)
+{
+    struct kl_store_snapshot_writer *writer;
+
+    for (size_t i = 0; i < sizeof flip_content; i++)
+        flip_content[i] = (uint8_t)(i * 31 + i / 251);
+    need_ok(kl_store_snapshot_begin(w.f.store, 9, 2, &writer));
+    need_ok(kl_store_snapshot_append(writer, flip_content, SNAPSHOT));
+    need_ok(flip_await(KL_STORE_EVENT_SNAPSHOT).code);
+    need_ok(kl_store_snapshot_commit(writer));
+    need_ok(flip_await(KL_STORE_EVENT_SNAPSHOT).code);
+    kl_store_snapshot_close(writer);
+    store_fixture_settle(&w.f);
 }
 
 /* A group, and no time for a checkpoint. */
@@ -251,6 +293,8 @@ static void flip_setup(int is_clean)
     w.disk = sim_disk_new(0);
     w.f.memory = w.f.trace.inner = &w.disk->base;
     need_ok(store_fixture_open(&w.f));
+    flip_make_quorum();
+    flip_make_snapshot();
     flip_build(is_clean);
     sim_disk_settle(w.disk);
     flip_list("", folder); /* "data/" is not a file */
@@ -302,6 +346,33 @@ static int flip_read(int *suspect_out)
     return lost;
 }
 
+/* One copy of two is enough, and a bad snapshot is none. */
+static void flip_check_others(const struct target *t, uint64_t bit)
+{
+    struct kl_store_snapshot_read read = {
+        .end = 9, .epoch = 2, .bytes_max = SNAPSHOT};
+    struct kl_store_quorum state;
+    enum kl_store_quorum_verdict verdict =
+        kl_store_quorum_get(w.f.store, &state, NULL);
+
+    need(verdict == (strstr(t->path, "/quorum.") ? KL_STORE_QUORUM_REPAIRED
+                                                 : KL_STORE_QUORUM_GOOD));
+    need(memcmp(&state, &flip_quorum, sizeof state) == 0);
+    if (kl_store_snapshot_read(w.f.store, &read) == KL_EAGAIN)
+        (void)flip_await(KL_STORE_EVENT_SNAPSHOT_READ);
+    if (strstr(t->path, "/snapshots/")) {
+        need_msg(read.code == KL_ENOENT || read.code == KL_ECORRUPT,
+                 "%s bit %llu: %d", t->path, (unsigned long long)bit,
+                 read.code);
+        need(kl_base_stat_get(&kl_store_stats(w.f.store)->damages) > 0);
+    } else {
+        need_ok(read.code);
+        need(read.size == SNAPSHOT &&
+             memcmp(read.data, flip_content, SNAPSHOT) == 0);
+    }
+    kl_store_snapshot_read_release(&read);
+}
+
 /* Appends to whatever takes it, stops, opens again. */
 static void flip_go_on(int lost)
 {
@@ -336,6 +407,7 @@ static void flip_one(const struct target *t, uint64_t bit)
                  t->path, (unsigned long long)bit, w.f.error.text);
         w.out->refused++;
     } else {
+        flip_check_others(t, bit);
         lost = flip_read(&suspect);
         is_damaged = kl_store_verdict(w.f.store) == KL_STORE_VERDICT_DAMAGED;
         /* Never in silence; never a loss that one bit cannot explain. */
