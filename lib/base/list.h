@@ -16,6 +16,13 @@ struct kl_base_list
     struct kl_base_list *prev;
 };
 
+/* Initialiser of a list that stays empty, as part of a constant: a stand-in for
+ * lists that are not there yet. */
+#define KL_BASE_LIST_EMPTY(list)                                               \
+    {                                                                          \
+        (struct kl_base_list *)&(list), (struct kl_base_list *)&(list)         \
+    }
+
 static inline void kl_base_list_init(struct kl_base_list *l)
 {
     l->next = l;

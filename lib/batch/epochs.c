@@ -27,11 +27,31 @@ int kl_batch_epochs_reserve(struct kl_batch_epochs *e,
     size_t capacity = e->capacity;
     int rc;
 
+    if (capacity == 0 && count > 0 && count <= UINT32_MAX) {
+        /* Most logs have one epoch, and there may be many logs. */
+        e->items = kl_base_malloc(alloc, count * sizeof *e->items);
+        e->capacity = e->items ? (uint32_t)count : 0;
+        return e->items ? 0 : KL_ENOMEM;
+    }
     rc = kl_base_reserve(alloc, &items, &capacity, count, sizeof *e->items);
     if (rc != 0)
         return rc;
     e->items = items;
     e->capacity = (uint32_t)capacity;
+    return 0;
+}
+
+int kl_batch_epochs_copy(struct kl_batch_epochs *e,
+                         const struct kl_base_alloc *alloc,
+                         const struct kl_batch_epochs *from)
+{
+    int rc = kl_batch_epochs_reserve(e, alloc, from->count);
+
+    if (rc != 0)
+        return rc;
+    if (from->count > 0)
+        memcpy(e->items, from->items, from->count * sizeof *e->items);
+    e->count = from->count;
     return 0;
 }
 

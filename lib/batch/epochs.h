@@ -31,6 +31,10 @@ void kl_batch_epochs_deinit(struct kl_batch_epochs *e,
  * KL_ENOMEM. */
 int kl_batch_epochs_reserve(struct kl_batch_epochs *e,
                             const struct kl_base_alloc *alloc, size_t count);
+/* Makes an empty list the same as another one: 0 or KL_ENOMEM. */
+int kl_batch_epochs_copy(struct kl_batch_epochs *e,
+                         const struct kl_base_alloc *alloc,
+                         const struct kl_batch_epochs *from);
 /* Records that epoch begins at start; nothing to do where it is the newest
  * already. KL_EINVAL where epoch or start would go back or are negative;
  * KL_ENOMEM. */

@@ -273,7 +273,7 @@ static void command_delete_before(struct kl_runtime_node *n,
         kl_runtime_command_finish(n, c, r, &error);
         return;
     }
-    kl_base_list_push(&part->starts, &c->link);
+    kl_base_list_push(&part->waits->starts, &c->link);
     kl_store_log_view(part->log, &view);
     kl_runtime_command_started(n, part, view.durable_start, 0);
 }
@@ -285,10 +285,10 @@ void kl_runtime_command_started(struct kl_runtime_node *n,
     struct kl_base_list waiting;
     struct kl_base_list *link;
 
-    if (kl_base_list_is_empty(&part->starts))
+    if (kl_base_list_is_empty(&part->waits->starts))
         return;
     kl_base_list_init(&waiting);
-    while ((link = kl_base_list_pop(&part->starts))) {
+    while ((link = kl_base_list_pop(&part->waits->starts))) {
         struct kl_runtime_command *c =
             KL_BASE_CONTAINER(link, struct kl_runtime_command, link);
 
@@ -303,7 +303,7 @@ void kl_runtime_command_started(struct kl_runtime_node *n,
         kl_runtime_command_finish(n, c, code, NULL);
     }
     while ((link = kl_base_list_pop(&waiting)))
-        kl_base_list_push(&part->starts, link);
+        kl_base_list_push(&part->waits->starts, link);
 }
 
 static void command_offset_done(struct kl_runtime_node *n,

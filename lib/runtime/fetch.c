@@ -33,7 +33,7 @@ static void fetch_park(struct kl_runtime_node *n,
                        struct kl_runtime_fetch *f)
 {
     f->state = FETCH_PARKED;
-    kl_base_list_push(&part->parked, &f->link);
+    kl_base_list_push(&part->waits->parked, &f->link);
     kl_base_stat_add(&n->stats.fetch_parked, 1);
 }
 
@@ -147,10 +147,10 @@ void kl_runtime_fetch_wake(struct kl_runtime_node *n,
     struct kl_base_list woken;
     struct kl_base_list *link;
 
-    if (kl_base_list_is_empty(&part->parked))
+    if (kl_base_list_is_empty(&part->waits->parked))
         return;
     kl_base_list_init(&woken);
-    while ((link = kl_base_list_pop(&part->parked)))
+    while ((link = kl_base_list_pop(&part->waits->parked)))
         kl_base_list_push(&woken, link);
     while ((link = kl_base_list_pop(&woken)))
         fetch_try(n, part, fetch_of(link));
@@ -161,7 +161,7 @@ void kl_runtime_fetch_abort(struct kl_runtime_node *n,
 {
     struct kl_base_list *link;
 
-    while ((link = kl_base_list_pop(&part->parked)))
+    while ((link = kl_base_list_pop(&part->waits->parked)))
         fetch_fail(n, fetch_of(link), code);
 }
 

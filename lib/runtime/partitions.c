@@ -31,6 +31,35 @@ static void partition_resign(struct kl_runtime_node *n,
     kl_runtime_fetch_abort(n, p, KL_ENOTLEADER);
 }
 
+static const struct kl_runtime_waits partition_idle = {
+    .waiting = KL_BASE_LIST_EMPTY(partition_idle.waiting),
+    .appended = KL_BASE_LIST_EMPTY(partition_idle.appended),
+    .parked = KL_BASE_LIST_EMPTY(partition_idle.parked),
+    .starts = KL_BASE_LIST_EMPTY(partition_idle.starts),
+    .stalled = KL_BASE_LIST_EMPTY(partition_idle.stalled),
+};
+
+/* Before anything waits at it. */
+static int partition_wake(struct kl_runtime_node *n,
+                          struct kl_runtime_partition *p)
+{
+    struct kl_runtime_waits *w;
+
+    if (p->waits != &partition_idle)
+        return 0;
+    w = kl_base_malloc(&n->alloc, sizeof *w);
+    if (!w)
+        return KL_ENOMEM;
+    w->partition = p;
+    kl_base_list_init(&w->waiting);
+    kl_base_list_init(&w->appended);
+    kl_base_list_init(&w->parked);
+    kl_base_list_init(&w->starts);
+    kl_base_list_init(&w->stalled);
+    p->waits = w;
+    return 0;
+}
+
 int kl_runtime_partition_attach(struct kl_runtime_node *n,
                                 struct kl_store_log *log,
                                 const struct kl_controller_topic *topic,
@@ -44,11 +73,7 @@ int kl_runtime_partition_attach(struct kl_runtime_node *n,
         if (!p)
             return KL_ENOMEM;
         p->log = log;
-        kl_base_list_init(&p->waiting);
-        kl_base_list_init(&p->appended);
-        kl_base_list_init(&p->parked);
-        kl_base_list_init(&p->starts);
-        kl_base_list_init(&p->stalled);
+        p->waits = (struct kl_runtime_waits *)&partition_idle;
         kl_store_log_set_user(log, p);
         kl_base_stat_add(&n->stats.partitions, 1);
     }
@@ -58,7 +83,7 @@ int kl_runtime_partition_attach(struct kl_runtime_node *n,
     p->leader_epoch = leader_epoch;
     if (p->is_leader && !is_leader)
         partition_resign(n, p);
-    p->is_leader = is_leader;
+    p->is_leader = is_leader != 0;
     p->batch_max = kl_runtime_topic_batch_max(n, topic);
     return 0;
 }
@@ -77,7 +102,8 @@ void kl_runtime_partition_detach(struct kl_runtime_node *n,
     kl_runtime_fetch_abort(n, p, code);
     kl_runtime_command_started(n, p, -1,
                                code == KL_ECLOSED ? KL_EUNKNOWN : code);
-    kl_base_list_remove(&p->stalled);
+    if (p->waits != &partition_idle)
+        kl_base_free(&n->alloc, p->waits, sizeof *p->waits);
     kl_store_log_set_user(log, NULL);
     kl_base_free(&n->alloc, p, sizeof *p);
     kl_base_stat_set(&n->stats.partitions,
@@ -108,7 +134,7 @@ int kl_runtime_partition_led(struct kl_runtime_node *n,
 
     *out = kl_runtime_partition_find(n, topic_id, partition);
     if (*out && (*out)->is_leader)
-        return 0;
+        return partition_wake(n, *out);
     *out = NULL;
     return topic && kl_controller_partition_at(topic, partition) ? KL_ENOTLEADER
                                                                  : KL_ENOTOPIC;

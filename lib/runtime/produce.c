@@ -51,7 +51,7 @@ static int produce_append(struct kl_runtime_node *n,
     p->end_offset = view.leo + (info.last_offset - info.base_offset) + 1;
     p->leader_epoch = part->leader_epoch;
     p->level = part->level;
-    kl_base_list_push(&part->appended, &p->link);
+    kl_base_list_push(&part->waits->appended, &p->link);
     kl_base_stat_add(&n->stats.produce_batches, 1);
     kl_base_stat_add(&n->stats.produce_records, (uint64_t)info.record_count);
     kl_base_stat_add(&n->stats.produce_bytes, info.frame_size);
@@ -63,7 +63,7 @@ static int produce_must_wait(const struct kl_runtime_node *n,
                              const struct kl_runtime_partition *part)
 {
     return !kl_base_list_is_empty(&n->stalled) &&
-           (!kl_base_list_is_empty(&part->waiting) ||
+           (!kl_base_list_is_empty(&part->waits->waiting) ||
             !kl_store_is_full(n->store));
 }
 
@@ -86,9 +86,9 @@ void kl_runtime_produce(struct kl_runtime_node *n, struct kl_runtime_produce *p)
     }
     if (r == KL_EAGAIN) {
         kl_base_stat_add(&n->stats.produce_delayed, 1);
-        kl_base_list_push(&part->waiting, &p->link);
-        if (kl_base_list_is_empty(&part->stalled))
-            kl_base_list_push(&n->stalled, &part->stalled);
+        kl_base_list_push(&part->waits->waiting, &p->link);
+        if (kl_base_list_is_empty(&part->waits->stalled))
+            kl_base_list_push(&n->stalled, &part->waits->stalled);
     } else if (r) {
         produce_finish(n, p, r);
     }
@@ -100,7 +100,7 @@ void kl_runtime_produce_durable(struct kl_runtime_node *n,
 {
     struct kl_base_list *link;
 
-    while ((link = kl_base_list_first(&part->appended))) {
+    while ((link = kl_base_list_first(&part->waits->appended))) {
         struct kl_runtime_produce *p = produce_of(link);
 
         if (p->end_offset > durable_leo)
@@ -116,13 +116,13 @@ void kl_runtime_produce_durable(struct kl_runtime_node *n,
 static int produce_retry(struct kl_runtime_node *n,
                          struct kl_runtime_partition *part)
 {
-    struct kl_base_list *link = kl_base_list_pop(&part->waiting);
+    struct kl_base_list *link = kl_base_list_pop(&part->waits->waiting);
     struct kl_runtime_produce *p = produce_of(link);
     int r = produce_append(n, part, p);
 
     if (r == KL_EAGAIN) {
         /* Back to the front. */
-        kl_base_list_push(part->waiting.next, link);
+        kl_base_list_push(part->waits->waiting.next, link);
         return 0;
     }
     if (r)
@@ -140,7 +140,8 @@ void kl_runtime_produce_room(struct kl_runtime_node *n)
     kl_base_list_init(&waiting);
     while ((link = kl_base_list_first(&n->stalled))) {
         struct kl_runtime_partition *part =
-            KL_BASE_CONTAINER(link, struct kl_runtime_partition, stalled);
+            KL_BASE_CONTAINER(link, struct kl_runtime_waits, stalled)
+                ->partition;
         int moved = produce_retry(n, part);
 
         if (!moved && !kl_store_is_full(n->store))
@@ -148,7 +149,7 @@ void kl_runtime_produce_room(struct kl_runtime_node *n)
         kl_base_list_remove(link);
         if (!moved)
             kl_base_list_push(&waiting, link);
-        else if (!kl_base_list_is_empty(&part->waiting))
+        else if (!kl_base_list_is_empty(&part->waits->waiting))
             kl_base_list_push(&n->stalled, link);
     }
     while (waiting.prev != &waiting) {
@@ -164,9 +165,10 @@ void kl_runtime_produce_abort(struct kl_runtime_node *n,
 {
     struct kl_base_list *link;
 
-    while ((link = kl_base_list_pop(&part->appended)))
+    while ((link = kl_base_list_pop(&part->waits->appended)))
         produce_finish(n, produce_of(link), appended_code);
-    while ((link = kl_base_list_pop(&part->waiting)))
+    while ((link = kl_base_list_pop(&part->waits->waiting)))
         produce_finish(n, produce_of(link), waiting_code);
-    kl_base_list_remove(&part->stalled);
+    if (!kl_base_list_is_empty(&part->waits->stalled))
+        kl_base_list_remove(&part->waits->stalled);
 }

@@ -263,19 +263,26 @@ struct kl_runtime_quorum
     struct kl_runtime_timer timer;
 };
 
-/* One replica that this node hosts: the user pointer of its log. */
-struct kl_runtime_partition
+/* What waits at a partition; idle ones share one that nobody changes. */
+struct kl_runtime_waits
 {
-    struct kl_store_log *log;
-    int32_t leader_epoch;
-    int is_leader; /* else nobody appends or reads here */
-    uint32_t batch_max;
-    int level;
+    struct kl_runtime_partition *partition;
     struct kl_base_list waiting;  /* produce: KL_EAGAIN from the store */
     struct kl_base_list appended; /* produce: until durable */
     struct kl_base_list parked;   /* fetch: until there is something */
     struct kl_base_list starts;   /* commands: until the start is durable */
     struct kl_base_list stalled;  /* link: in n->stalled while waiting */
+};
+
+/* One replica that this node hosts: the user pointer of its log. */
+struct kl_runtime_partition
+{
+    struct kl_store_log *log;
+    struct kl_runtime_waits *waits; /* never NULL */
+    int32_t leader_epoch;
+    uint32_t batch_max;
+    uint8_t is_leader; /* else nobody appends or reads here */
+    uint8_t level;
 };
 
 struct kl_runtime_node
@@ -470,7 +477,7 @@ struct kl_runtime_partition *
 kl_runtime_partition_find(struct kl_runtime_node *n,
                           const struct kl_base_uuid *topic_id,
                           int32_t partition);
-/* The same for who wants to append or read: 0, KL_ENOTLEADER, KL_ENOTOPIC. */
+/* For who wants to append or read: 0, KL_ENOTLEADER, KL_ENOTOPIC, KL_ENOMEM. */
 int kl_runtime_partition_led(struct kl_runtime_node *n,
                              const struct kl_base_uuid *topic_id,
                              int32_t partition,

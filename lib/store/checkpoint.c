@@ -38,17 +38,28 @@ static void checkpoint_clear(struct kl_store_checkpoint *c)
     c->folder_count = 0;
 }
 
+/* It is over. What it has used grows with the number of logs, and the next one
+ * may be long in coming. */
+static void checkpoint_finish(struct kl_store_checkpoint *c)
+{
+    const struct kl_base_alloc *alloc = &c->store->alloc;
+
+    checkpoint_clear(c);
+    kl_base_free(alloc, c->syncs, c->sync_capacity * sizeof *c->syncs);
+    kl_base_free(alloc, c->folders, c->folder_capacity * sizeof *c->folders);
+    kl_base_buf_deinit(&c->slot);
+    c->syncs = NULL;
+    c->folders = NULL;
+    c->sync_capacity = c->folder_capacity = 0;
+}
+
 void kl_store_checkpoint_deinit(struct kl_store *s)
 {
     struct kl_store_checkpoint *c = s->checkpoint;
 
     if (!c)
         return;
-    checkpoint_clear(c);
-    kl_base_free(&s->alloc, c->syncs, c->sync_capacity * sizeof *c->syncs);
-    kl_base_free(&s->alloc, c->folders,
-                 c->folder_capacity * sizeof *c->folders);
-    kl_base_buf_deinit(&c->slot);
+    checkpoint_finish(c);
     kl_base_free(&s->alloc, c, sizeof *c);
     s->checkpoint = NULL;
 }
@@ -118,8 +129,9 @@ static void checkpoint_files(const struct kl_store_log *log,
 
     out->bytes = log->bytes;
     if (log->flush == KL_STORE_FLUSH_INTERVAL) {
-        out->active = log->synced_active;
-        out->bytes -= checkpoint_closed(log, log->synced_active.base);
+        out->active =
+            log->interval ? log->interval->synced_active : log->active;
+        out->bytes -= checkpoint_closed(log, out->active.base);
     } else if (active) {
         out->active = active->info;
         out->active.end = active->next_end;
@@ -136,7 +148,7 @@ static const struct kl_batch_epochs *
 checkpoint_epochs(const struct kl_store_log *log)
 {
     return log->flush == KL_STORE_FLUSH_INTERVAL ? &log->epochs
-                                                 : &log->wal_epochs;
+                                                 : kl_store_log_wal_epochs(log);
 }
 
 static void checkpoint_log(const struct kl_store_log *log,
@@ -151,7 +163,7 @@ static void checkpoint_log(const struct kl_store_log *log,
     out->instance = log->instance;
     out->truncation = log->durable_truncation;
     out->start = log->durable_start;
-    out->leo = interval ? log->synced_leo : log->wal_leo;
+    out->leo = interval ? kl_store_log_synced_leo(log) : log->wal_leo;
     /* An interval log may not have synced what was deleted since. */
     if (out->leo < out->start)
         out->leo = out->start;
@@ -173,8 +185,8 @@ static int checkpoint_must_wait(const struct kl_store_log *log)
 
     if (interval && log->manifest_dirty)
         return 1;
-    for (const struct kl_base_list *l = log->pending.next; l != &log->pending;
-         l = l->next) {
+    for (const struct kl_base_list *l = log->work->pending.next;
+         l != &log->work->pending; l = l->next) {
         e = KL_BASE_CONTAINER(l, struct kl_store_entry, order);
         /* Until it is done the files do not show where they are cut. */
         if (e->type == KL_STORE_ENTRY_TRUNCATE &&
@@ -218,7 +230,7 @@ static void checkpoint_encode(struct kl_store *s, uint32_t flags)
         checkpoint_log(log, &record);
         at = kl_store_slot_add(&c->slot, &record, checkpoint_epochs(log));
         if (checkpoint_must_wait(log)) {
-            log->slot_at = at;
+            log->slot_at = (uint32_t)at;
             c->waiting++;
         }
     }
@@ -251,8 +263,9 @@ static void checkpoint_patch(struct kl_store_log *log)
     kl_store_slot_next(&cursor, &record);
     checkpoint_files(log, &record);
     if (log->flush == KL_STORE_FLUSH_INTERVAL)
-        record.leo =
-            log->synced_leo < record.start ? record.start : log->synced_leo;
+        record.leo = kl_store_log_synced_leo(log) < record.start
+                         ? record.start
+                         : kl_store_log_synced_leo(log);
     kl_store_slot_patch(&c->slot, log->slot_at, &record);
     log->slot_at = 0;
     c->waiting--;
@@ -273,8 +286,9 @@ void kl_store_checkpoint_settled(struct kl_store_log *log)
         (log->flush == KL_STORE_FLUSH_INTERVAL && checkpoint_must_wait(log)))
         return;
     if (log->flush == KL_STORE_FLUSH_COMMIT &&
-        !kl_base_list_is_empty(&log->pending)) {
-        e = KL_BASE_CONTAINER(log->pending.next, struct kl_store_entry, order);
+        !kl_base_list_is_empty(&log->work->pending)) {
+        e = KL_BASE_CONTAINER(log->work->pending.next, struct kl_store_entry,
+                              order);
         if (e->state == KL_STORE_ENTRY_DURABLE &&
             e->sequence < log->store->checkpoint->position.sequence)
             return;
@@ -346,7 +360,7 @@ static void checkpoint_job_done(struct kl_os_job *job)
     kl_store_retry_init(&c->retry);
     c->state = KL_STORE_CHECKPOINT_IDLE;
     if (c->code) {
-        checkpoint_clear(c);
+        checkpoint_finish(c);
         return;
     }
     for (size_t i = 0; i < c->folder_count; i++)
@@ -359,7 +373,7 @@ static void checkpoint_job_done(struct kl_os_job *job)
     kl_base_stat_add(&s->stats.checkpoint_bytes, c->bytes);
     kl_base_histogram_add(&s->stats.checkpoint_us,
                           (uint64_t)(s->now_ns - c->started_ns) / 1000);
-    checkpoint_clear(c);
+    checkpoint_finish(c);
     c->slot_sizes[1 - c->newest] = c->slot_size;
     c->generation++;
     c->newest = 1 - c->newest;

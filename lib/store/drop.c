@@ -35,7 +35,7 @@ static void drop_look(struct drop_choice *c, struct kl_store_log *log)
 {
     int rc;
 
-    c->unknown += log->unwritten > 0;
+    c->unknown += log->work->unwritten > 0;
     if (!log->files && log->bytes == 0) {
         if (log->active.base >= 0)
             drop_offer(c, log, &log->active);

@@ -20,6 +20,8 @@ struct kl_store_segment *kl_store_files_active(const struct kl_store_log *log)
 int kl_store_files_new(struct kl_store_log *log)
 {
     KL_ASSERT(!log->files);
+    if (kl_store_log_wake(log))
+        return KL_ENOMEM;
     log->files = kl_base_calloc(&log->store->alloc, sizeof *log->files);
     return log->files ? 0 : KL_ENOMEM;
 }

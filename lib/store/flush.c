@@ -14,10 +14,10 @@ static void flush_list(struct kl_store_log *log, int64_t due_ns)
 {
     if (log->removed)
         return; /* only readers know it still */
-    if (kl_base_list_is_empty(&log->flush_link))
-        kl_base_list_push(&log->store->flushes, &log->flush_link);
-    if (due_ns < log->flush_due_ns)
-        log->flush_due_ns = due_ns;
+    if (kl_base_list_is_empty(&log->work->flush_link))
+        kl_base_list_push(&log->store->flushes, &log->work->flush_link);
+    if (due_ns < log->work->flush_due_ns)
+        log->work->flush_due_ns = due_ns;
 }
 
 void kl_store_flush_note(struct kl_store_log *log, uint32_t size)
@@ -26,8 +26,9 @@ void kl_store_flush_note(struct kl_store_log *log, uint32_t size)
     int64_t now = log->store->now_ns;
     int64_t due = INT64_MAX;
 
-    log->flush_bytes += size;
-    if (c->flush_bytes >= 0 && log->flush_bytes >= (uint64_t)c->flush_bytes)
+    log->work->flush_bytes += size;
+    if (c->flush_bytes >= 0 &&
+        log->work->flush_bytes >= (uint64_t)c->flush_bytes)
         due = now;
     else if (c->flush_ms >= 0)
         due = now + c->flush_ms * 1000000;
@@ -57,9 +58,9 @@ void kl_store_flush_for_room(struct kl_store *s)
 
 void kl_store_flush_distrust(struct kl_store_log *log, int64_t offset)
 {
-    struct kl_store_segment_info *synced = &log->synced_active;
+    struct kl_store_segment_info *synced = &log->interval->synced_active;
 
-    if (log->synced_leo <= offset)
+    if (log->interval->synced_leo <= offset)
         return;
     synced->base = -1;
     synced->end = 0;
@@ -70,7 +71,7 @@ void kl_store_flush_distrust(struct kl_store_log *log, int64_t offset)
         synced->end = synced->base;
         synced->size = KL_STORE_BLOCK;
     }
-    log->synced_leo = synced->end;
+    log->interval->synced_leo = synced->end;
 }
 
 static void flush_job_run(struct kl_os_job *job)
@@ -91,8 +92,8 @@ static void flush_note_synced(struct kl_store_log *log,
     if (!f->settled)
         return;
     if (f->truncation == log->truncation) {
-        log->synced_leo = f->end;
-        log->synced_active = f->active;
+        log->interval->synced_leo = f->end;
+        log->interval->synced_active = f->active;
     } else if (!log->deleted) {
         kl_store_flush_soon(log); /* cut meanwhile: once more */
     }
@@ -158,12 +159,12 @@ static void flush_log(struct kl_store *s, struct kl_store_log *log)
     struct kl_store_segment *seg;
 
     if (!log->files || flush_reserve(s, log->files->count)) {
-        log->flush_due_ns = s->now_ns + FLUSH_RETRY_NS;
+        log->work->flush_due_ns = s->now_ns + FLUSH_RETRY_NS;
         return;
     }
-    kl_base_list_remove(&log->flush_link);
-    log->flush_due_ns = INT64_MAX;
-    log->flush_bytes = 0;
+    kl_base_list_remove(&log->work->flush_link);
+    log->work->flush_due_ns = INT64_MAX;
+    log->work->flush_bytes = 0;
     f->count = 0;
     for (size_t i = 0; i < log->files->count; i++) {
         seg = log->files->items[i];
@@ -197,8 +198,8 @@ void kl_store_flush_turn(struct kl_store *s)
     if (s->flush.busy || s->failure.code)
         return;
     for (l = s->flushes.next; l != &s->flushes; l = l->next) {
-        log = KL_BASE_CONTAINER(l, struct kl_store_log, flush_link);
-        if (log->busy || (!s->stopping && log->flush_due_ns > s->now_ns))
+        log = KL_BASE_CONTAINER(l, struct kl_store_work, flush_link)->log;
+        if (log->busy || (!s->stopping && log->work->flush_due_ns > s->now_ns))
             continue;
         flush_log(s, log);
         return;
@@ -220,10 +221,10 @@ int64_t kl_store_flush_deadline(const struct kl_store *s)
     for (struct kl_base_list *l = s->flushes.next; l != &s->flushes;
          l = l->next) {
         const struct kl_store_log *log =
-            KL_BASE_CONTAINER(l, struct kl_store_log, flush_link);
+            KL_BASE_CONTAINER(l, struct kl_store_work, flush_link)->log;
 
-        if (!log->busy && log->flush_due_ns < at)
-            at = log->flush_due_ns;
+        if (!log->busy && log->work->flush_due_ns < at)
+            at = log->work->flush_due_ns;
     }
     return at;
 }

@@ -238,8 +238,9 @@ static int verify_end_log(struct kl_store_inspect *in)
 {
     const struct kl_store_log *log = in->log;
     int64_t cut = kl_store_inspect_cut(log);
-    int64_t stated =
-        log->flush == KL_STORE_FLUSH_INTERVAL ? log->synced_leo : log->leo;
+    int64_t stated = log->flush == KL_STORE_FLUSH_INTERVAL
+                         ? kl_store_log_synced_leo(log)
+                         : log->leo;
     int rc;
 
     in->phase = KL_STORE_INSPECT_LOGS;

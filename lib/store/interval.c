@@ -68,7 +68,8 @@ static int interval_check_header(struct kl_os_file *file,
 /* The manifest is of when the segment was begun, the slot is newer. */
 static void interval_times(struct interval_walk *w, uint64_t from)
 {
-    const struct kl_store_segment_info *synced = &w->log->synced_active;
+    const struct kl_store_segment_info *synced =
+        &w->log->interval->synced_active;
 
     if (from == KL_STORE_BLOCK)
         return;
@@ -87,7 +88,7 @@ static int interval_lost(struct interval_walk *w,
     if (from == KL_STORE_BLOCK)
         return 0; /* it had only been begun */
     w->last = *info;
-    w->last.end = w->log->synced_active.end;
+    w->last.end = w->log->interval->synced_active.end;
     w->last.size = from;
     w->accepted = w->lost = w->changed = 1;
     interval_times(w, from);
@@ -188,16 +189,16 @@ static int interval_segments(struct interval_walk *w)
 {
     struct kl_store_log *log = w->log;
     struct kl_store_manifest *m = &w->manifest;
-    int64_t expected = log->synced_active.end;
+    int64_t expected = log->interval->synced_active.end;
     int rc = 1;
 
-    w->last = log->synced_active;
+    w->last = log->interval->synced_active;
     for (uint32_t i = 0; i < m->count && rc == 1; i++) {
         struct kl_store_segment_info *info = &m->segments[i];
-        int is_synced = info->base == log->synced_active.base;
+        int is_synced = info->base == log->interval->synced_active.base;
 
-        if (log->synced_active.base >= 0 &&
-            info->base < log->synced_active.base) {
+        if (log->interval->synced_active.base >= 0 &&
+            info->base < log->interval->synced_active.base) {
             w->kept = i + 1;
             continue;
         }
@@ -209,9 +210,10 @@ static int interval_segments(struct interval_walk *w)
         if (!is_synced && info->base != expected)
             break;
         w->accepted = 0;
-        rc = interval_segment(
-            w, info, is_synced ? log->synced_active.size : KL_STORE_BLOCK,
-            expected);
+        rc = interval_segment(w, info,
+                              is_synced ? log->interval->synced_active.size
+                                        : KL_STORE_BLOCK,
+                              expected);
         if (rc >= 0 && w->accepted) {
             w->kept = i + 1;
             expected = w->last.end;
@@ -296,7 +298,9 @@ static int interval_walk_epochs(struct interval_walk *w)
     struct kl_store_log *log = w->log;
     const struct kl_base_alloc *alloc = &log->store->alloc;
     struct kl_batch_epochs stated = log->epochs;
-    int64_t from = log->synced_active.base >= 0 ? log->synced_active.end : 0;
+    int64_t from = log->interval->synced_active.base >= 0
+                       ? log->interval->synced_active.end
+                       : 0;
     struct kl_batch_epoch *e;
     int rc = 0;
 
@@ -324,11 +328,11 @@ static void interval_install(struct interval_walk *w)
 
     if (w->kept == 0)
         w->last.base = -1;
-    log->leo = w->kept > 0 ? w->last.end : log->synced_leo;
+    log->leo = w->kept > 0 ? w->last.end : log->interval->synced_leo;
     if (log->leo < log->start)
         log->leo = log->start;
-    log->durable_leo = log->synced_leo = log->leo;
-    log->active = log->synced_active = w->last;
+    log->durable_leo = log->interval->synced_leo = log->leo;
+    log->active = log->interval->synced_active = w->last;
     kl_batch_epochs_truncate(&log->epochs, log->leo + 1);
 }
 
@@ -339,13 +343,14 @@ static void interval_install(struct interval_walk *w)
 static void interval_distrust(struct interval_walk *w, int64_t cut)
 {
     struct kl_store_log *log = w->log;
-    struct kl_store_segment_info *synced = &log->synced_active;
-    int64_t below = cut < log->synced_leo ? cut : log->synced_leo;
+    struct kl_store_segment_info *synced = &log->interval->synced_active;
+    int64_t below =
+        cut < log->interval->synced_leo ? cut : log->interval->synced_leo;
     int listed = synced->base < 0;
 
     for (uint32_t i = 0; i < w->manifest.count; i++)
         listed |= w->manifest.segments[i].base == synced->base;
-    if (cut >= log->synced_leo && listed)
+    if (cut >= log->interval->synced_leo && listed)
         return;
     synced->base = -1;
     synced->end = 0;
@@ -356,7 +361,7 @@ static void interval_distrust(struct interval_walk *w, int64_t cut)
         synced->end = synced->base;
         synced->size = KL_STORE_BLOCK;
     }
-    log->synced_leo = synced->end;
+    log->interval->synced_leo = synced->end;
 }
 
 /* The lowest offset of the truncations with a count above this one. */
@@ -382,7 +387,9 @@ int kl_store_interval_recover(struct kl_store_log *log,
 
     kl_base_stat_add(&log->store->stats.rebuilds, (uint64_t)rebuilt);
     if (rc == KL_ENOENT)
-        rc = log->synced_active.base < 0 ? 0 : KL_ECORRUPT; /* none begun */
+        rc = log->interval->synced_active.base < 0
+                 ? 0
+                 : KL_ECORRUPT; /* none begun */
     w.cut = interval_lowest(r, w.manifest.truncation);
     if (rc == 0) {
         interval_distrust(&w, interval_lowest(r, 0));

@@ -241,15 +241,15 @@ static void load_job_done(struct kl_os_job *job)
     kl_store_read_loaded(log, load->code);
     /* Segments cannot be written behind: the store cannot keep its promise. */
     if (load->code && !kl_store_is_passing(load->code) &&
-        !kl_base_list_is_empty(&log->pending)) {
+        !kl_base_list_is_empty(&log->work->pending)) {
         char path[KL_STORE_PATH_MAX];
 
         kl_store_path_log(log, path);
         kl_store_fail(s, load->code, "cannot open the files of", path);
     }
-    if (load->code && !kl_base_list_is_empty(&log->pending))
+    if (load->code && !kl_base_list_is_empty(&log->work->pending))
         kl_store_log_mark_later(log);
-    else if (!kl_base_list_is_empty(&log->pending))
+    else if (!kl_base_list_is_empty(&log->work->pending))
         kl_store_log_mark_dirty(log);
     kl_store_log_unref(log);
     kl_base_free(&s->alloc, load, sizeof *load);
@@ -266,6 +266,8 @@ int kl_store_load(struct kl_store_log *log)
         return kl_store_files_new(log);
     if (log->loading)
         return KL_EAGAIN;
+    if (kl_store_log_wake(log))
+        return KL_ENOMEM;
     load = kl_base_calloc(&s->alloc, sizeof *load);
     if (!load)
         return KL_ENOMEM;

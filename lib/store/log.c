@@ -18,6 +18,77 @@ KL_STATIC_ASSERT(sizeof(struct kl_store_id) == 20, "no padding in a map key");
 
 /* ---- life -------------------------------------------------------------- */
 
+/* Nobody writes here; whoever did would be stopped at once. */
+static const struct kl_store_work log_idle = {
+    .pending = KL_BASE_LIST_EMPTY(log_idle.pending),
+    .cached = KL_BASE_LIST_EMPTY(log_idle.cached),
+    .waiting = KL_BASE_LIST_EMPTY(log_idle.waiting),
+    .flush_link = KL_BASE_LIST_EMPTY(log_idle.flush_link),
+    .cut_low = INT64_MAX,
+    .flush_due_ns = INT64_MAX,
+};
+
+static int log_is_idle(const struct kl_store_log *log)
+{
+    return log->work == &log_idle;
+}
+
+static int log_new_interval(struct kl_store_log *log)
+{
+    if (log->flush != KL_STORE_FLUSH_INTERVAL || log->interval)
+        return 0;
+    log->interval = kl_base_calloc(&log->store->alloc, sizeof *log->interval);
+    if (!log->interval)
+        return KL_ENOMEM;
+    log->interval->synced_leo = log->leo;
+    log->interval->synced_active = log->active;
+    return 0;
+}
+
+int64_t kl_store_log_synced_leo(const struct kl_store_log *log)
+{
+    return log->interval ? log->interval->synced_leo : log->leo;
+}
+
+int kl_store_log_wake(struct kl_store_log *log)
+{
+    struct kl_store_work *w;
+    int rc;
+
+    if (!log_is_idle(log))
+        return 0;
+    w = kl_base_calloc(&log->store->alloc, sizeof *w);
+    if (!w)
+        return KL_ENOMEM;
+    w->log = log;
+    w->cut_low = INT64_MAX;
+    w->flush_due_ns = INT64_MAX;
+    kl_base_list_init(&w->pending);
+    kl_base_list_init(&w->cached);
+    kl_base_list_init(&w->waiting);
+    kl_base_list_init(&w->flush_link);
+    rc = log_new_interval(log);
+    if (rc == 0)
+        rc = kl_batch_epochs_copy(&w->wal_epochs, &log->store->alloc,
+                                  &log->epochs);
+    if (rc)
+        kl_base_free(&log->store->alloc, w, sizeof *w);
+    else
+        log->work = w;
+    return rc;
+}
+
+static void log_free_work(struct kl_store_log *log)
+{
+    const struct kl_base_alloc *alloc = &log->store->alloc;
+
+    if (log_is_idle(log))
+        return;
+    kl_base_list_remove(&log->work->flush_link);
+    kl_batch_epochs_deinit(&log->work->wal_epochs, alloc);
+    kl_base_free(alloc, log->work, sizeof *log->work);
+}
+
 int kl_store_log_new(struct kl_store *s, const struct kl_store_id *id,
                      enum kl_store_flush flush, struct kl_store_log **out)
 {
@@ -29,12 +100,10 @@ int kl_store_log_new(struct kl_store *s, const struct kl_store_id *id,
     log->id = *id;
     log->seed = kl_batch_seed(&id->topic_id, id->partition);
     log->flush = (uint8_t)flush;
+    log->work = (struct kl_store_work *)&log_idle;
     log->metadata =
         (uint8_t)kl_base_uuid_equal(&id->topic_id, &kl_store_metadata_topic);
     log->active.base = -1;
-    log->synced_active.base = -1;
-    log->flush_due_ns = INT64_MAX;
-    log->cut_low = INT64_MAX;
     log->config.segment_bytes = 64 << 20;
     log->config.segment_ms = -1;
     log->config.retention_ms = -1;
@@ -45,13 +114,10 @@ int kl_store_log_new(struct kl_store *s, const struct kl_store_id *id,
     kl_base_list_init(&log->link);
     kl_base_list_init(&log->dirty);
     kl_base_list_init(&log->event);
-    kl_base_list_init(&log->pending);
-    kl_base_list_init(&log->cached);
-    kl_base_list_init(&log->waiting);
-    kl_base_list_init(&log->flush_link);
     kl_batch_epochs_init(&log->epochs);
-    kl_batch_epochs_init(&log->wal_epochs);
-    if (kl_base_map_put(&s->by_id, &log->id, ENTRY_ID_KEY, log)) {
+    if (log_new_interval(log) ||
+        kl_base_map_put(&s->by_id, &log->id, ENTRY_ID_KEY, log)) {
+        kl_base_free(&s->alloc, log->interval, sizeof *log->interval);
         kl_base_free(&s->alloc, log, sizeof *log);
         return KL_ENOMEM;
     }
@@ -77,7 +143,8 @@ void kl_store_log_remove(struct kl_store_log *log)
     kl_base_list_remove(&log->link);
     kl_base_list_remove(&log->dirty);
     kl_base_list_remove(&log->event);
-    kl_base_list_remove(&log->flush_link);
+    if (!log_is_idle(log))
+        kl_base_list_remove(&log->work->flush_link);
     kl_base_stat_set(&s->stats.logs, s->by_id.count);
     kl_store_log_unref(log);
 }
@@ -103,13 +170,13 @@ void kl_store_log_free(struct kl_store_log *log)
 
     kl_base_list_remove(&log->dirty);
     kl_base_list_remove(&log->event);
-    kl_base_list_remove(&log->flush_link);
-    log_free_entries(&log->pending);
-    log_free_entries(&log->cached);
+    log_free_entries(&log->work->pending);
+    log_free_entries(&log->work->cached);
     kl_store_files_free(log);
     kl_store_damage_free(log);
+    log_free_work(log);
     kl_batch_epochs_deinit(&log->epochs, &s->alloc);
-    kl_batch_epochs_deinit(&log->wal_epochs, &s->alloc);
+    kl_base_free(&s->alloc, log->interval, sizeof *log->interval);
     kl_base_free(&s->alloc, log, sizeof *log);
 }
 
@@ -117,24 +184,42 @@ int kl_store_log_begin_at(struct kl_store_log *log, int64_t offset,
                           int32_t epoch)
 {
     log->start = log->durable_start = offset;
-    log->leo = log->durable_leo = log->synced_leo = offset;
+    log->leo = log->durable_leo = offset;
+    if (log->interval)
+        log->interval->synced_leo = offset;
     return epoch < 0 ? 0
                      : kl_batch_epochs_append(&log->epochs, &log->store->alloc,
                                               epoch, offset - 1);
 }
 
+static void log_drop_interval(struct kl_store_log *log)
+{
+    struct kl_store_interval *i = log->interval;
+
+    if (!i || i->synced_leo != log->leo ||
+        memcmp(&i->synced_active, &log->active, sizeof log->active) != 0)
+        return;
+    kl_base_free(&log->store->alloc, i, sizeof *i);
+    log->interval = NULL;
+}
+
 int kl_store_log_settle(struct kl_store_log *log)
 {
     const struct kl_base_alloc *alloc = &log->store->alloc;
-    int rc = 0;
 
     log->wal_leo = log->leo;
-    kl_batch_epochs_deinit(&log->wal_epochs, alloc);
-    for (uint32_t i = 0; i < log->epochs.count && rc == 0; i++)
-        rc = kl_batch_epochs_append(&log->wal_epochs, alloc,
-                                    log->epochs.items[i].epoch,
-                                    log->epochs.items[i].start);
-    return rc;
+    if (log_is_idle(log)) {
+        log_drop_interval(log);
+        return 0;
+    }
+    kl_batch_epochs_deinit(&log->work->wal_epochs, alloc);
+    return kl_batch_epochs_copy(&log->work->wal_epochs, alloc, &log->epochs);
+}
+
+const struct kl_batch_epochs *
+kl_store_log_wal_epochs(const struct kl_store_log *log)
+{
+    return log_is_idle(log) ? &log->epochs : &log->work->wal_epochs;
 }
 
 struct kl_store_log *kl_store_find(struct kl_store *s,
@@ -221,7 +306,7 @@ int64_t kl_store_log_file_end(const struct kl_store_log *log)
 {
     const struct kl_base_list *l;
 
-    for (l = log->pending.next; l != &log->pending; l = l->next) {
+    for (l = log->work->pending.next; l != &log->work->pending; l = l->next) {
         const struct kl_store_entry *e =
             KL_BASE_CONTAINER(l, struct kl_store_entry, order);
 
@@ -237,12 +322,12 @@ void kl_store_entry_free(struct kl_store_entry *e)
 {
     struct kl_store *s = e->log->store;
 
-    e->log->epochs_queued -= e->is_epoch;
+    e->log->work->epochs_queued -= e->is_epoch;
     if (e->state == KL_STORE_ENTRY_QUEUED)
         kl_store_wal_uncount(s, e);
     kl_store_space_release(e);
     if (e->type == KL_STORE_ENTRY_APPEND && e->state < KL_STORE_ENTRY_WRITING)
-        e->log->unwritten -= e->size;
+        e->log->work->unwritten -= e->size;
     kl_base_list_remove(&e->wal);
     kl_base_list_remove(&e->order);
     if (e->chunk && e->state == KL_STORE_ENTRY_CACHED)
@@ -280,8 +365,11 @@ int kl_store_log_enqueue(struct kl_store_log *log,
                          struct kl_store_entry **out)
 {
     struct kl_store *s = log->store;
-    struct kl_store_entry *e = kl_base_calloc(&s->alloc, sizeof *e);
+    struct kl_store_entry *e;
 
+    if (kl_store_log_wake(log))
+        return KL_ENOMEM;
+    e = kl_base_calloc(&s->alloc, sizeof *e);
     if (!e)
         return KL_ENOMEM;
     e->log = log;
@@ -293,7 +381,7 @@ int kl_store_log_enqueue(struct kl_store_log *log,
     e->max_timestamp = -1;
     kl_base_list_init(&e->wal);
     kl_base_list_init(&e->cache);
-    kl_base_list_push(&log->pending, &e->order);
+    kl_base_list_push(&log->work->pending, &e->order);
     if (type == KL_STORE_ENTRY_APPEND &&
         log->flush == KL_STORE_FLUSH_INTERVAL) {
         e->state = KL_STORE_ENTRY_DURABLE;
@@ -359,11 +447,11 @@ static int log_note_epoch(struct kl_store_log *log, struct kl_store_entry *e)
 
     if (is_new && !(e->type == KL_STORE_ENTRY_APPEND &&
                     log->flush == KL_STORE_FLUSH_INTERVAL)) {
-        rc = kl_batch_epochs_reserve(&log->wal_epochs, alloc,
-                                     (size_t)log->wal_epochs.count +
-                                         log->epochs_queued + 1);
+        rc = kl_batch_epochs_reserve(&log->work->wal_epochs, alloc,
+                                     (size_t)log->work->wal_epochs.count +
+                                         log->work->epochs_queued + 1);
         e->is_epoch = rc == 0;
-        log->epochs_queued += e->is_epoch;
+        log->work->epochs_queued += e->is_epoch;
     }
     if (rc == 0)
         rc = kl_batch_epochs_append(&log->epochs, alloc, e->epoch, e->offset);
@@ -422,7 +510,7 @@ int kl_store_append(struct kl_store_log *log, struct kl_base_chunk *frame)
     e->size = frame->size;
     e->max_timestamp = info.max_timestamp;
     s->pending_bytes += frame->capacity;
-    log->unwritten += e->size;
+    log->work->unwritten += e->size;
     kl_store_space_charge(e, &cost);
     kl_store_space_count(log);
     log->leo = e->end;
@@ -465,13 +553,14 @@ static void log_cut_memory(struct kl_store_log *log, int64_t offset)
     struct kl_base_list *l;
     struct kl_store_entry *e;
 
-    for (l = log->pending.next; l != &log->pending; l = l->next) {
+    for (l = log->work->pending.next; l != &log->work->pending; l = l->next) {
         e = KL_BASE_CONTAINER(l, struct kl_store_entry, order);
         if (e->type == KL_STORE_ENTRY_APPEND && e->offset >= offset)
             e->cut = 1;
     }
-    while (log->cached.prev != &log->cached) {
-        e = KL_BASE_CONTAINER(log->cached.prev, struct kl_store_entry, order);
+    while (log->work->cached.prev != &log->work->cached) {
+        e = KL_BASE_CONTAINER(log->work->cached.prev, struct kl_store_entry,
+                              order);
         if (e->offset < offset)
             break;
         kl_store_entry_free(e);
@@ -487,8 +576,8 @@ int kl_store_truncate(struct kl_store_log *log, int64_t offset)
     if (rc)
         return rc;
     if (offset < log->start || offset > log->leo ||
-        log_check_boundary(&log->pending, offset) ||
-        log_check_boundary(&log->cached, offset))
+        log_check_boundary(&log->work->pending, offset) ||
+        log_check_boundary(&log->work->cached, offset))
         return KL_EINVAL;
     if (offset == log->leo)
         return 0;
@@ -496,12 +585,13 @@ int kl_store_truncate(struct kl_store_log *log, int64_t offset)
     if (rc)
         return rc;
     log_cut_memory(log, offset);
-    log->planned = log->config.segment_bytes; /* the open segment may end */
+    log->work->planned =
+        log->config.segment_bytes; /* the open segment may end */
     log->truncation++;
     e->truncation = log->truncation;
     log->leo = offset;
-    if (offset < log->cut_low)
-        log->cut_low = offset;
+    if (offset < log->work->cut_low)
+        log->work->cut_low = offset;
     /* At once: what is cut must not count as durable any more (B12). */
     if (log->durable_leo > offset)
         log->durable_leo = offset;
@@ -536,7 +626,7 @@ int kl_store_set_start(struct kl_store_log *log, int64_t start)
 static void log_drop_queued(struct kl_store_log *log,
                             const struct kl_base_list *last)
 {
-    struct kl_base_list *l = log->pending.next, *next;
+    struct kl_base_list *l = log->work->pending.next, *next;
 
     for (; l != last; l = next) {
         struct kl_store_entry *e =
@@ -592,10 +682,10 @@ int kl_store_reset(struct kl_store_log **handle, int64_t offset, int32_t epoch)
     }
     if (log->durable_start > old->durable_start)
         log->durable_start = old->durable_start;
-    log->replaces = old;
+    log->work->replaces = old;
     log->user = old->user;
     old->replaced = 1;
-    log_end(old, &old->pending);
+    log_end(old, &old->work->pending);
     kl_base_stat_set(&s->stats.logs, s->by_id.count);
     *handle = log;
     return 0;

@@ -18,8 +18,8 @@ static int lookup_pending(struct kl_store_lookup *l)
     struct kl_store_log *log = l->log;
     int rc;
 
-    for (struct kl_base_list *p = log->pending.next; p != &log->pending;
-         p = p->next) {
+    for (struct kl_base_list *p = log->work->pending.next;
+         p != &log->work->pending; p = p->next) {
         struct kl_store_entry *e =
             KL_BASE_CONTAINER(p, struct kl_store_entry, order);
 
@@ -91,7 +91,7 @@ static int lookup_submit(struct kl_store_lookup *l,
     j->lookup = l;
     j->truncation = log->truncation;
     j->start = log->start;
-    j->end = l->end < log->cut_low ? l->end : log->cut_low;
+    j->end = l->end < log->work->cut_low ? l->end : log->work->cut_low;
     j->limit = seg->info.size;
     j->segment_end = seg->info.end;
     j->index_blocks = seg->index_blocks;
@@ -135,7 +135,7 @@ int kl_store_lookup(struct kl_store_lookup *l)
         w = kl_base_calloc(&log->store->alloc, sizeof *w);
         if (w) {
             w->lookup = l;
-            kl_base_list_push(&log->waiting, &w->link);
+            kl_base_list_push(&log->work->waiting, &w->link);
         } else {
             rc = KL_ENOMEM;
         }

@@ -74,11 +74,11 @@ static int read_list(struct kl_store_read *r, struct kl_base_list *list,
 static int read_memory(struct kl_store_read *r)
 {
     uint32_t bytes = 0;
-    int found = read_list(r, &r->log->cached, &bytes);
+    int found = read_list(r, &r->log->work->cached, &bytes);
 
     if (found && r->slice_count == KL_STORE_SLICES)
         return 1;
-    return read_list(r, &r->log->pending, &bytes) || found;
+    return read_list(r, &r->log->work->pending, &bytes) || found;
 }
 
 /* ---- the job ----------------------------------------------------------- */
@@ -196,7 +196,7 @@ static int read_submit(struct kl_store_read *r)
     j->store = s;
     j->log = log;
     j->truncation = log->truncation;
-    j->end = r->end < log->cut_low ? r->end : log->cut_low;
+    j->end = r->end < log->work->cut_low ? r->end : log->work->cut_low;
     read_hint(j);
     j->limit = seg->info.size;
     j->segment_end = seg->info.end;
@@ -242,7 +242,7 @@ int kl_store_read(struct kl_store_read *r)
         if (!w)
             return read_result(r, KL_ENOMEM);
         w->read = r;
-        kl_base_list_push(&log->waiting, &w->link);
+        kl_base_list_push(&log->work->waiting, &w->link);
         return KL_EAGAIN;
     }
     if (rc == 0)
@@ -265,7 +265,7 @@ void kl_store_read_loaded(struct kl_store_log *log, int code)
 
     /* Taken aside: going on may put new ones into the list. */
     kl_base_list_init(&ready);
-    while ((l = kl_base_list_pop(&log->waiting)))
+    while ((l = kl_base_list_pop(&log->work->waiting)))
         kl_base_list_push(&ready, l);
     while ((l = kl_base_list_pop(&ready))) {
         struct kl_store_waiter *w =

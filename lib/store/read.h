@@ -7,7 +7,7 @@
 
 #include "store/state.h"
 
-/* Waits in log->waiting until the files are loaded. One of the two is set. */
+/* Waits in the log's work until the files are loaded. One of the two is set. */
 struct kl_store_waiter
 {
     struct kl_base_list link;

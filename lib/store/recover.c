@@ -35,9 +35,14 @@ int kl_store_recover_log(struct kl_store *s, struct kl_base_cursor *c)
     log->truncation = log->durable_truncation = record.truncation;
     log->applied_truncation = record.truncation;
     log->start = log->durable_start = record.start;
-    log->leo = log->durable_leo = log->synced_leo = record.leo;
+    log->leo = log->durable_leo = record.leo;
     log->bytes = record.bytes;
-    log->active = log->synced_active = record.active;
+    log->active = record.active;
+    if (log->interval) {
+        log->interval->synced_leo = record.leo;
+        log->interval->synced_active = record.active;
+    }
+    rc = kl_batch_epochs_reserve(&log->epochs, &s->alloc, record.epoch_count);
     for (uint32_t i = 0; i < record.epoch_count && rc == 0; i++) {
         rc = kl_store_slot_epoch(c, &epoch);
         if (rc == 0)

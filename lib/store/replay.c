@@ -397,7 +397,7 @@ static int replay_append(struct kl_store_log *log,
     e->state = KL_STORE_ENTRY_DURABLE;
     kl_base_list_remove(&e->wal); /* it is there already */
     s->pending_bytes += chunk->capacity;
-    log->unwritten += e->size;
+    log->work->unwritten += e->size;
     kl_store_log_mark_dirty(log);
     return 0;
 }

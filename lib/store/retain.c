@@ -144,7 +144,7 @@ int kl_store_retain_drop(struct kl_store_log *log)
     }
     /* The epoch of the record before the start stays known. */
     kl_batch_epochs_trim(&log->epochs, log->durable_start - 1);
-    kl_batch_epochs_trim(&log->wal_epochs, log->durable_start - 1);
+    kl_batch_epochs_trim(&log->work->wal_epochs, log->durable_start - 1);
     kl_store_drop_done(log);
     kl_store_space_count(log);
     return 0;

@@ -42,9 +42,9 @@ static uint64_t space_planned(const struct kl_store_log *log)
     const struct kl_store_log_config *c = &log->config;
     const struct kl_store_segment *active = kl_store_files_active(log);
 
-    if (log->charged > 0)
-        return log->planned;
-    if (!active || log->roll_next || log->cut_low != INT64_MAX ||
+    if (log->work->charged > 0)
+        return log->work->planned;
+    if (!active || log->roll_next || log->work->cut_low != INT64_MAX ||
         (c->segment_ms >= 0 &&
          log->store->wall_ms - active->info.first_ms > c->segment_ms))
         return c->segment_bytes;
@@ -57,7 +57,7 @@ struct kl_store_cost kl_store_space_cost(const struct kl_store_log *log,
     struct kl_store_cost cost = {.planned = space_planned(log)};
 
     /* Index entries are at least 1024 bytes apart and have 16. */
-    cost.charge = size + size / 64 + (log->charged ? 0 : SPACE_TAIL);
+    cost.charge = size + size / 64 + (log->work->charged ? 0 : SPACE_TAIL);
     if (cost.planned + size > log->config.segment_bytes) {
         cost.charge += SPACE_ROLL + space_manifest(log);
         cost.planned = KL_STORE_BLOCK;
@@ -119,14 +119,14 @@ void kl_store_space_charge(struct kl_store_entry *e,
                            const struct kl_store_cost *cost)
 {
     e->charge = cost->charge;
-    e->log->planned = cost->planned;
-    e->log->charged += cost->charge;
+    e->log->work->planned = cost->planned;
+    e->log->work->charged += cost->charge;
     e->log->store->space.charged += cost->charge;
 }
 
 void kl_store_space_release(struct kl_store_entry *e)
 {
-    e->log->charged -= e->charge;
+    e->log->work->charged -= e->charge;
     e->log->store->space.charged -= e->charge;
     e->charge = 0;
 }
@@ -134,21 +134,22 @@ void kl_store_space_release(struct kl_store_entry *e)
 void kl_store_space_note_manifest(struct kl_store_log *log)
 {
     kl_store_space_drop_manifest(log);
-    log->manifest_charge = space_manifest(log);
-    log->store->space.manifests += log->manifest_charge;
+    log->work->manifest_charge = space_manifest(log);
+    log->store->space.manifests += log->work->manifest_charge;
 }
 
 void kl_store_space_drop_manifest(struct kl_store_log *log)
 {
-    log->store->space.manifests -= log->manifest_charge;
-    log->manifest_charge = 0;
+    log->store->space.manifests -= log->work->manifest_charge;
+    if (log->work->manifest_charge)
+        log->work->manifest_charge = 0;
 }
 
 /* ---- what there is ------------------------------------------------------- */
 
 void kl_store_space_count(struct kl_store_log *log)
 {
-    uint64_t bytes = kl_store_log_bytes(log) + log->unwritten;
+    uint64_t bytes = kl_store_log_bytes(log) + log->work->unwritten;
 
     if (log->removed)
         return;

@@ -9,7 +9,7 @@
 #include "base/assert.h"
 #include "base/map.h"
 #include "base/rng.h"
-#include "store/format.h"
+#include "store/log.h"
 
 enum {
     KL_STORE_PATH_MAX = 1024,
@@ -47,7 +47,7 @@ enum kl_store_entry_state {
 struct kl_store_entry
 {
     struct kl_base_list wal;   /* in a queue of the store, or in its group */
-    struct kl_base_list order; /* log->pending, then log->cached */
+    struct kl_base_list order; /* the log's pending, then cached */
     struct kl_base_list cache; /* store->cache, oldest first */
     struct kl_store_log *log;
     struct kl_base_chunk *chunk;
@@ -62,7 +62,7 @@ struct kl_store_entry
     uint32_t truncation;
     int32_t epoch;
     uint8_t cut;      /* truncated away since: no reader may see it */
-    uint8_t is_epoch; /* counted in log->epochs_queued */
+    uint8_t is_epoch; /* counted in epochs_queued */
 };
 
 /* One segment file. */
@@ -89,91 +89,6 @@ struct kl_store_segment
     uint8_t index_lost; /* cannot be written; as writer. It ends there */
     uint8_t sealed;
     uint8_t dead; /* not in the log any more; freed with the last reference */
-};
-
-/* The files of a log that is in use; a cold log has none of this. */
-struct kl_store_files
-{
-    struct kl_store_segment **items; /* ascending */
-    size_t count;
-    size_t capacity;
-    /* Index entries of the active segment that do not fill a block yet. */
-    struct kl_store_index_entry *tail;
-    size_t tail_count;
-    size_t tail_capacity;
-    uint64_t indexed_position; /* of the last entry, to keep the interval */
-};
-
-struct kl_store_log
-{
-    struct kl_store *store;
-    struct kl_base_list link;  /* store->logs */
-    struct kl_base_list dirty; /* store->dirty: has entries to apply; or
-                                  store->gone: its delete is durable */
-    struct kl_base_list event; /* store->changed */
-    struct kl_store_id id;
-    uint64_t seed;
-    uint64_t instance; /* 0 until its create entry is in a group */
-    void *user;
-    struct kl_store_log *replaces; /* until its reset is durable: the life that
-                                      this ends */
-    struct kl_store_log_config config;
-    struct kl_store_files *files;        /* NULL = cold */
-    struct kl_store_segment_info active; /* while cold; base -1 = none */
-    uint64_t bytes;                      /* frames in sealed segments */
-
-    /* As promised to the caller. */
-    int64_t start;
-    int64_t leo;
-    struct kl_batch_epochs epochs;
-    uint32_t truncation;
-    /* As durable as the log's flush asks for; what a slot states. */
-    int64_t durable_start;
-    int64_t durable_leo;
-    uint32_t durable_truncation;
-    /* What the durable entries of a commit log amount to, whatever is on its
-     * way: a slot states this. */
-    int64_t wal_leo;
-    struct kl_batch_epochs wal_epochs;
-    uint32_t epochs_queued; /* entries on their way that begin an epoch */
-    uint64_t held;      /* the walk of the queue that found an append of it */
-    uint64_t counted;   /* bytes in store->space.used */
-    uint64_t unwritten; /* frames that are in no segment yet */
-    uint64_t charged;   /* of the entries on their way */
-    uint64_t planned;   /* size of the open segment with them */
-    uint64_t manifest_charge;    /* until a checkpoint has written it */
-    uint32_t applied_truncation; /* the files are cut accordingly */
-    int64_t cut_low; /* files hold nothing valid from here on: a truncation is
-                        on its way; else INT64_MAX */
-    /* Interval logs: below it, the medium has it. */
-    int64_t synced_leo;
-    struct kl_store_segment_info synced_active;
-    int64_t flush_due_ns;           /* INT64_MAX = no haste */
-    uint64_t flush_bytes;           /* written since the last sync */
-    struct kl_base_list flush_link; /* store->flushes */
-
-    struct kl_base_list pending; /* entries not applied yet, in order */
-    struct kl_base_list cached;  /* applied appends still in memory */
-    struct kl_base_list waiting; /* reads and lookups until files are loaded */
-    size_t slot_at; /* where the checkpoint wants the position; 0 = not */
-    uint8_t flush;
-    uint8_t metadata; /* never refused, first in every group */
-    uint8_t busy;     /* a segment job holds its files */
-    uint8_t loading;
-    uint8_t removed;  /* from the tables: only jobs know it still */
-    uint8_t deleted;  /* to callers it does not exist any more */
-    uint8_t replaced; /* by its next life: a reset */
-    uint8_t manifest_dirty;
-    uint8_t folder_dirty; /* names in it are not synced */
-    uint8_t roll_next;    /* the next append starts a segment */
-    uint8_t started_event;
-    uint8_t dropping; /* a start is on its way that makes room */
-    uint8_t exists;   /* its create or reset is durable, its delete or the reset
-                         that replaces it is not */
-    uint8_t suspect;  /* may have lost its end: nothing is appended */
-    uint8_t damaged_event;
-    struct kl_store_damages *damage; /* NULL = none known; damage.c */
-    uint32_t refs;                   /* jobs and reads that use the log */
 };
 
 /* The commit lane's job: one WAL group, written and synced. */
@@ -444,6 +359,13 @@ int kl_store_log_new(struct kl_store *s, const struct kl_store_id *id,
 /* Takes the log out of the tables; its memory goes with the last reference. */
 void kl_store_log_remove(struct kl_store_log *log);
 void kl_store_log_unref(struct kl_store_log *log);
+/* Gives the log work of its own, which starting with it needs: 0, KL_ENOMEM. */
+int kl_store_log_wake(struct kl_store_log *log);
+/* Epochs of the records below wal_leo. */
+const struct kl_batch_epochs *
+kl_store_log_wal_epochs(const struct kl_store_log *log);
+/* Below it, the medium has an interval log. */
+int64_t kl_store_log_synced_leo(const struct kl_store_log *log);
 void kl_store_log_free(struct kl_store_log *log);
 /* A new log begins at an offset, not at 0; see kl_store_reset. */
 int kl_store_log_begin_at(struct kl_store_log *log, int64_t offset,

@@ -84,20 +84,20 @@ static void wal_job_run(struct kl_os_job *job)
 
 static void wal_note_epoch(struct kl_store_log *log, struct kl_store_entry *e)
 {
-    int rc = kl_batch_epochs_append(&log->wal_epochs, &log->store->alloc,
+    int rc = kl_batch_epochs_append(&log->work->wal_epochs, &log->store->alloc,
                                     e->epoch, e->offset);
 
     KL_ASSERT(rc != KL_ENOMEM); /* reserved when the entry was queued */
-    log->epochs_queued -= e->is_epoch;
+    log->work->epochs_queued -= e->is_epoch;
     e->is_epoch = 0;
 }
 
 /* One life ends and the next begins, in one entry. */
 static void wal_reset_durable(struct kl_store_log *log, int64_t start)
 {
-    struct kl_store_log *old = log->replaces;
+    struct kl_store_log *old = log->work->replaces;
 
-    log->replaces = NULL;
+    log->work->replaces = NULL;
     log->exists = 1;
     log->durable_start = start;
     old->exists = 0;
@@ -120,7 +120,7 @@ static void wal_entry_durable(struct kl_store_entry *e)
         break;
     case KL_STORE_ENTRY_TRUNCATE:
         log->wal_leo = e->offset;
-        kl_batch_epochs_truncate(&log->wal_epochs, e->offset);
+        kl_batch_epochs_truncate(&log->work->wal_epochs, e->offset);
         if (e->truncation == log->truncation &&
             log->flush == KL_STORE_FLUSH_COMMIT)
             log->durable_leo = e->offset;
@@ -246,7 +246,7 @@ static void wal_take(struct kl_store *s, struct kl_base_list *queue)
 /* The entry goes before everything of its log that still waits. */
 static void wal_overtake(struct kl_store_entry *e)
 {
-    struct kl_base_list *pending = &e->log->pending, *l = pending->next;
+    struct kl_base_list *pending = &e->log->work->pending, *l = pending->next;
 
     while (KL_BASE_CONTAINER(l, struct kl_store_entry, order)->state !=
            KL_STORE_ENTRY_QUEUED)
@@ -269,12 +269,12 @@ static void wal_take_past_data(struct kl_store *s)
     for (; l != &s->queue && left > 0; l = next) {
         struct kl_store_entry *e =
             KL_BASE_CONTAINER(l, struct kl_store_entry, wal);
-        int is_held = e->log->held == s->wal.walks;
+        int is_held = e->log->work->held == s->wal.walks;
 
         next = l->next;
         left -= !wal_is_data(e);
         if (wal_is_data(e) || (is_held && e->type != KL_STORE_ENTRY_START)) {
-            e->log->held = s->wal.walks;
+            e->log->work->held = s->wal.walks;
             continue;
         }
         if (!wal_take_entry(s, e))

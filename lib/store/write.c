@@ -263,7 +263,7 @@ static void write_frame(struct kl_store_write *w, struct kl_store_log *log,
         seg->next_max_timestamp = e->max_timestamp;
     seg->info.last_ms = w->store->wall_ms;
     w->bytes += e->size;
-    log->unwritten -= e->size;
+    log->work->unwritten -= e->size;
 }
 
 /* KL_EAGAIN: not now, for want of files, handles or memory. */
@@ -411,8 +411,8 @@ static int write_collect(struct kl_store_write *w, struct kl_store_log *log)
                         &w->share_capacity, w->share_count + 1,
                         sizeof *w->shares))
         return KL_ENOMEM;
-    for (l = log->pending.next; l != &log->pending && !write_is_full(w);
-         l = l->next) {
+    for (l = log->work->pending.next;
+         l != &log->work->pending && !write_is_full(w); l = l->next) {
         e = KL_BASE_CONTAINER(l, struct kl_store_entry, order);
         if (e->state != KL_STORE_ENTRY_DURABLE)
             break;
@@ -435,7 +435,7 @@ static int write_collect(struct kl_store_write *w, struct kl_store_log *log)
         log->busy = 1;
         log->refs++;
     }
-    if (rc == 0 && count == 0 && l != &log->pending &&
+    if (rc == 0 && count == 0 && l != &log->work->pending &&
         e->state == KL_STORE_ENTRY_DURABLE)
         rc = KL_EAGAIN; /* the job is full */
     return rc == KL_EEND ? 0 : rc;

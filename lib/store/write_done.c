@@ -106,7 +106,7 @@ static void write_entry_done(struct kl_store_log *log, struct kl_store_entry *e)
     if (e->type == KL_STORE_ENTRY_TRUNCATE) {
         log->applied_truncation = e->truncation;
         if (log->applied_truncation == log->truncation)
-            log->cut_low = INT64_MAX;
+            log->work->cut_low = INT64_MAX;
         if (log->flush == KL_STORE_FLUSH_INTERVAL)
             write_truncated(log, e->offset);
     }
@@ -125,7 +125,7 @@ static void write_entry_done(struct kl_store_log *log, struct kl_store_entry *e)
     s->cache_bytes += e->chunk->capacity;
     e->state = KL_STORE_ENTRY_CACHED;
     kl_base_list_remove(&e->order);
-    kl_base_list_push(&log->cached, &e->order);
+    kl_base_list_push(&log->work->cached, &e->order);
     kl_base_list_push(&s->cache, &e->cache);
 }
 
@@ -136,11 +136,12 @@ static void write_share_done(struct kl_store_share *share)
 
     log->busy = 0;
     for (size_t i = 0; i < share->entries; i++) {
-        e = KL_BASE_CONTAINER(log->pending.next, struct kl_store_entry, order);
+        e = KL_BASE_CONTAINER(log->work->pending.next, struct kl_store_entry,
+                              order);
         KL_ASSERT(e->state == KL_STORE_ENTRY_WRITING);
         write_entry_done(log, e);
     }
-    if (!kl_base_list_is_empty(&log->pending) ||
+    if (!kl_base_list_is_empty(&log->work->pending) ||
         (log->manifest_dirty && log->flush == KL_STORE_FLUSH_INTERVAL))
         kl_store_log_mark_dirty(log);
     kl_store_checkpoint_settled(log);
@@ -184,7 +185,7 @@ static void write_remove_log(struct kl_store_log *log)
     struct kl_base_list *l;
     char path[KL_STORE_PATH_MAX];
 
-    while ((l = kl_base_list_first(&log->pending)))
+    while ((l = kl_base_list_first(&log->work->pending)))
         kl_store_entry_free(KL_BASE_CONTAINER(l, struct kl_store_entry, order));
     kl_store_path_log(log, path);
     kl_store_checkpoint_release(log);

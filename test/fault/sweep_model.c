@@ -440,7 +440,7 @@ static int change_is_durable(const struct model_log *log,
         return h->durable_start >= c->offset;
     case MODEL_EPOCH:
         return log->flush == KL_STORE_FLUSH_COMMIT &&
-               kl_batch_epochs_last(&h->wal_epochs) >= c->epoch;
+               kl_batch_epochs_last(kl_store_log_wal_epochs(h)) >= c->epoch;
     case MODEL_DELETE:
         break;
     }
@@ -472,7 +472,7 @@ void model_note(struct model *m)
                 break; /* what is before it is of another life */
         }
         if (log->flush == KL_STORE_FLUSH_INTERVAL && log->handle->exists) {
-            log->synced = log->handle->synced_leo;
+            log->synced = kl_store_log_synced_leo(log->handle);
             log->written = log->handle->durable_leo;
         }
     }

@@ -131,8 +131,8 @@ START_TEST(frame_that_does_not_verify)
     turn();
     work_start(&w, COMMIT, log->leo - 1 - log->start);
     turn();
-    ck_assert_ptr_ne(log->cached.next, &log->cached);
-    e = KL_BASE_CONTAINER(log->cached.prev, struct kl_store_entry, order);
+    ck_assert_ptr_ne(log->work->cached.next, &log->work->cached);
+    e = KL_BASE_CONTAINER(log->work->cached.prev, struct kl_store_entry, order);
     e->chunk->data[e->size - 1] ^= 1;
     check_bad("a bad frame");
     e->chunk->data[e->size - 1] ^= 1;

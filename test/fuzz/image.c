@@ -149,7 +149,7 @@ static void maker_append(struct maker *m, int log, int records, uint32_t size)
     FUZZ_CHECK(++m->image->frame_count < IMAGE_FRAMES);
     FUZZ_CHECK(store_fixture_append(&m->f, l, records, size, ++m->tags,
                                     epoch < 0 ? 0 : epoch, m->f.wall_ms) == 0);
-    e = KL_BASE_CONTAINER(l->pending.prev, struct kl_store_entry, order);
+    e = KL_BASE_CONTAINER(l->work->pending.prev, struct kl_store_entry, order);
     frame->log = log;
     frame->base = e->offset;
     frame->size = e->size;

@@ -362,6 +362,7 @@ START_TEST(checkpoint_without_memory_is_tried_again)
         store_fixture_turn(&fx);
         store_fixture_turn(&fx);
         fail_alloc_arm(&fx.alloc, 0);
+        fx.now_ns += 1000000000; /* longer than the pause before that */
         checkpoint();
         reopen();
         store_fixture_expect(&fx, subject, 0, 6, 1000, 1);

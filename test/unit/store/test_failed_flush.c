@@ -38,7 +38,7 @@ static struct kl_store_log *make_unsynced(void)
     store_fixture_settle(&f);
     ck_assert_uint_eq(trace_vfs_count(&f.trace, TRACE_VFS_SYNC), syncs);
     ck_assert_int_eq(store_fixture_view(log).durable_leo, 2);
-    ck_assert_int_eq(log->synced_leo, 1);
+    ck_assert_int_eq(kl_store_log_synced_leo(log), 1);
     config.flush_bytes = 1;
     kl_store_log_configure(log, &config);
     trace_vfs_fail(&f.trace, TRACE_VFS_SYNC, 1, KL_EIO);
@@ -64,7 +64,7 @@ START_TEST(failed_flush_fails_the_store)
 
     store_fixture_settle(&f);
     ck_assert_int_eq(kl_store_failure(f.store, NULL), KL_EIO);
-    ck_assert_int_eq(log->synced_leo, 1);
+    ck_assert_int_eq(kl_store_log_synced_leo(log), 1);
 }
 END_TEST
 

@@ -186,8 +186,9 @@ START_TEST(delete_drops_what_builds_on_a_dropped_cut)
     ck_assert_int_eq(kl_store_truncate(log, 1), 0);
     store_fixture_fill(&f, log, 1, 100, 2);
     ck_assert_int_eq(kl_store_delete(log), 0);
-    ck_assert_ptr_eq(log->pending.next, log->pending.prev);
-    e = KL_BASE_CONTAINER(log->pending.next, struct kl_store_entry, order);
+    ck_assert_ptr_eq(log->work->pending.next, log->work->pending.prev);
+    e = KL_BASE_CONTAINER(log->work->pending.next, struct kl_store_entry,
+                          order);
     ck_assert_int_eq(e->type, KL_STORE_ENTRY_DELETE);
     store_fixture_settle(&f);
     ck_assert_int_eq(kl_store_failure(f.store, NULL), 0);

@@ -150,7 +150,7 @@ START_TEST(flush_by_time)
     store_fixture_fill(&fx, subject, 2, 700, 1);
     store_fixture_settle(&fx);
     syncs = trace_vfs_count(&fx.trace, TRACE_VFS_SYNC);
-    ck_assert_int_eq(subject->synced_leo, 1);
+    ck_assert_int_eq(kl_store_log_synced_leo(subject), 1);
     ck_assert_int_le(kl_store_deadline(fx.store), fx.now_ns + 500000000);
     store_fixture_settle(&fx);
     ck_assert_uint_eq(trace_vfs_count(&fx.trace, TRACE_VFS_SYNC), syncs);
@@ -158,7 +158,7 @@ START_TEST(flush_by_time)
     store_fixture_turn(&fx);
     store_fixture_turn(&fx);
     ck_assert_uint_eq(trace_vfs_count(&fx.trace, TRACE_VFS_SYNC), syncs + 1);
-    ck_assert_int_eq(subject->synced_leo, 3);
+    ck_assert_int_eq(kl_store_log_synced_leo(subject), 3);
 }
 END_TEST
 
@@ -168,10 +168,10 @@ START_TEST(flush_by_bytes)
     configure(-1, 2000);
     store_fixture_fill(&fx, subject, 1, 700, 1);
     store_fixture_settle(&fx);
-    ck_assert_int_eq(subject->synced_leo, 1);
+    ck_assert_int_eq(kl_store_log_synced_leo(subject), 1);
     store_fixture_fill(&fx, subject, 2, 700, 1);
     store_fixture_settle(&fx);
-    ck_assert_int_eq(subject->synced_leo, 4);
+    ck_assert_int_eq(kl_store_log_synced_leo(subject), 4);
 }
 END_TEST
 
@@ -180,11 +180,11 @@ START_TEST(sealing_syncs)
     first_segment();
     store_fixture_fill(&fx, subject, 2, 700, 1);
     store_fixture_settle(&fx);
-    ck_assert_int_eq(subject->synced_leo, 1);
+    ck_assert_int_eq(kl_store_log_synced_leo(subject), 1);
     store_fixture_fill(&fx, subject, 10, 700, 1); /* several segments */
     store_fixture_settle(&fx);
     ck_assert_uint_gt(subject->files->count, 1);
-    ck_assert_int_gt(subject->synced_leo, 3);
+    ck_assert_int_gt(kl_store_log_synced_leo(subject), 3);
     for (size_t i = 0; i + 1 < subject->files->count; i++)
         ck_assert_uint_ge(subject->files->items[i]->synced_size,
                           subject->files->items[i]->info.size);
@@ -216,11 +216,11 @@ static void half_synced(void)
     store_fixture_fill(&fx, subject, 3, 700, 1);
     store_fixture_settle(&fx);
     checkpoint();
-    ck_assert_int_eq(subject->synced_leo, 3);
+    ck_assert_int_eq(kl_store_log_synced_leo(subject), 3);
     configure(-1, -1);
     store_fixture_fill(&fx, subject, 2, 700, 1);
     store_fixture_settle(&fx);
-    ck_assert_int_eq(subject->synced_leo, 3);
+    ck_assert_int_eq(kl_store_log_synced_leo(subject), 3);
     ck_assert_uint_eq(subject->files->count, 1);
 }
 
@@ -250,7 +250,7 @@ START_TEST(times_of_the_synced_part_survive)
     store_fixture_fill(&fx, subject, 1, 700, 1);
     store_fixture_settle(&fx);
     checkpoint();
-    ck_assert_int_eq(subject->synced_leo, 2);
+    ck_assert_int_eq(kl_store_log_synced_leo(subject), 2);
     last = subject->files->items[0]->info.last_ms;
     ck_assert_int_ge(last, first + 100000);
     if (_i) {

@@ -495,7 +495,7 @@ START_TEST(stop_refuses_changes_and_writes_everything)
         store_fixture_turn(&fx);
     ck_assert(kl_store_is_stopped(fx.store));
     ck_assert_int_eq(store_fixture_view(interval).durable_leo, 20);
-    ck_assert_int_eq(interval->synced_leo, 20);
+    ck_assert_int_eq(kl_store_log_synced_leo(interval), 20);
     store_fixture_crash(&fx);
     subject = store_fixture_reopen(&fx, &id);
     store_fixture_expect(&fx, subject, 0, 20, 1000, 1);
