@@ -22,12 +22,10 @@ static void quarantine_path(const struct kl_store_log *log, int64_t base,
                             const char *suffix, char out[KL_STORE_PATH_MAX])
 {
     char folder[KL_STORE_PATH_MAX];
-    const char *name;
 
     kl_store_path_log(log, folder);
-    name = strrchr(folder, '/');
     kl_store_path(log->store, "quarantine", out);
-    kl_store_path_text(out, name ? name : "/");
+    kl_store_path_text(out, strrchr(folder, '/'));
     kl_store_path_text(out, "-");
     kl_store_path_number(out, (uint64_t)base);
     kl_store_path_text(out, suffix);
