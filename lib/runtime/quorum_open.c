@@ -6,6 +6,13 @@
 
 #include <string.h>
 
+/* A record's bytes, which are gone after the read, and the list in them. */
+struct quorum_list
+{
+    struct kl_base_buf bytes;
+    struct kl_base_buf list;
+};
+
 /* Sets of voters that the snapshot and records of the log name; the lists
  * behind those of the log. */
 struct quorum_found
@@ -13,7 +20,7 @@ struct quorum_found
     struct kl_raft_voters *items;
     size_t count;
     size_t capacity;
-    struct kl_base_buf *lists; /* count of them */
+    struct quorum_list *lists; /* count of them */
     size_t lists_capacity;
     int64_t from; /* records before it are in the snapshot */
 };
@@ -21,8 +28,10 @@ struct quorum_found
 static void quorum_found_deinit(struct kl_runtime_node *n,
                                 struct quorum_found *f)
 {
-    for (size_t i = 0; i < f->count; i++)
-        kl_base_buf_deinit(&f->lists[i]);
+    for (size_t i = 0; i < f->count; i++) {
+        kl_base_buf_deinit(&f->lists[i].bytes);
+        kl_base_buf_deinit(&f->lists[i].list);
+    }
     kl_base_free(&n->alloc, f->items, f->capacity * sizeof *f->items);
     kl_base_free(&n->alloc, f->lists, f->lists_capacity * sizeof *f->lists);
 }
@@ -37,7 +46,8 @@ static int quorum_found_add(struct kl_runtime_node *n, struct quorum_found *f,
         kl_base_reserve(&n->alloc, (void **)&f->lists, &f->lists_capacity,
                         f->count + 1, sizeof *f->lists))
         return KL_ENOMEM;
-    kl_base_buf_init(&f->lists[f->count], &n->alloc);
+    kl_base_buf_init(&f->lists[f->count].bytes, &n->alloc);
+    kl_base_buf_init(&f->lists[f->count].list, &n->alloc);
     f->items[f->count].offset = offset;
     f->items[f->count].voters = *voters;
     f->count++;
@@ -51,6 +61,7 @@ static int quorum_find(struct kl_runtime_node *n,
     struct kl_wire_voter_list none = {0};
     struct quorum_found *f = user;
     struct kl_wire_control control;
+    struct quorum_list *l;
     int r;
 
     /* Every start leaves records that are of no interest here. */
@@ -61,8 +72,12 @@ static int quorum_find(struct kl_runtime_node *n,
     r = quorum_found_add(n, f, record->offset, &none);
     if (r)
         return r;
-    r = kl_wire_control_decode(&control, record->value, record->value_size,
-                               &f->lists[f->count - 1], error);
+    l = &f->lists[f->count - 1];
+    kl_base_buf_append(&l->bytes, record->value, record->value_size);
+    if (l->bytes.error)
+        return l->bytes.error;
+    r = kl_wire_control_decode(&control, l->bytes.data, l->bytes.size, &l->list,
+                               error);
     if (!r)
         f->items[f->count - 1].voters = control.voters.voters;
     return r;

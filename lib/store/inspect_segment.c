@@ -39,17 +39,21 @@ static int walk_note(struct kl_store_walk *w, enum kl_store_finding_kind kind,
 
 /* ---- the index ---------------------------------------------------------- */
 
-static void walk_open_index(struct kl_store_walk *w)
+/* There need not be one, nor need it be of use. */
+static int walk_open_index(struct kl_store_walk *w)
 {
     struct kl_os_vfs *vfs = w->log->store->vfs;
     char path[KL_STORE_PATH_MAX];
     uint64_t size = 0;
+    int rc;
 
     walk_path(w, "idx", path);
-    if (vfs->ops->open(vfs, path, KL_OS_READ, &w->index))
-        return; /* there need not be one */
+    rc = vfs->ops->open(vfs, path, KL_OS_READ, &w->index);
+    if (rc)
+        return kl_store_is_passing(rc) ? rc : 0;
     if (vfs->ops->size(w->index, &size) == 0)
         w->index_blocks = (uint32_t)(size / KL_STORE_BLOCK);
+    return 0;
 }
 
 /* Once for each block, however many of its entries are wrong. */
@@ -318,8 +322,8 @@ int kl_store_walk_open(struct kl_store_walk *w, struct kl_store_inspect *in,
     w->scan.file = w->file;
     walk_set_part(w, part);
     in->stats.segments++;
-    walk_open_index(w);
-    return walk_header(w);
+    rc = walk_open_index(w);
+    return rc ? rc : walk_header(w);
 }
 
 int kl_store_walk_run(struct kl_store_walk *w)

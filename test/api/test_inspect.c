@@ -586,7 +586,7 @@ END_TEST
 /* Snapshots have taken the place of the first part of the metadata log. */
 static void make_snapshots(void)
 {
-    char name[16], path[1024];
+    char name[24], path[1024];
 
     ck_assert_int_eq(
         kl_config_set(f.config,

@@ -220,7 +220,7 @@ Suite *suite_fault_sweep(void);
 Suite *suite_fault_sweep(void)
 {
     Suite *suite = suite_create("fault_sweep");
-    TCase *tcase = tcase_create("sweep"), *bugs = tcase_create("planted");
+    TCase *tcase = tcase_create("sweep"), *bugs;
 
     tcase_add_unchecked_fixture(tcase, total_begin, total_end);
     suite_add_tcase(suite, tcase);
@@ -232,6 +232,7 @@ Suite *suite_fault_sweep(void)
     tcase_set_timeout(tcase, 120);
     tcase_add_loop_test(tcase, store_survives_every_cut, 0,
                         work_scenario_count);
+    bugs = tcase_create("planted");
     tcase_set_timeout(bugs, 120);
     tcase_add_loop_test(bugs, sweep_finds_a_missing_sync, 0, PLANTED);
     suite_add_tcase(suite, bugs);
