@@ -141,6 +141,28 @@ static int quorum_once(struct kl_runtime_node *n)
     return r;
 }
 
+void kl_runtime_quorum_watch(struct kl_runtime_node *n)
+{
+    struct kl_runtime_quorum *q = &n->quorum;
+    struct kl_base_error error = {0};
+    struct kl_raft_view view;
+    int code;
+
+    kl_raft_view(q->raft, &view);
+    code = view.refusal ? view.refusal : view.fault;
+    if (code == q->refusal || n->store_failed)
+        return; /* a store that has failed has told so */
+    q->refusal = code;
+    kl_base_stat_set(&n->stats.quorum_refused, code != 0);
+    if (code)
+        (void)kl_base_error_set(&error, code, "metadata quorum: %s",
+                                kl_base_error_lookup(code)->text);
+    kl_runtime_set_error(n, &error);
+    kl_runtime_trace(n, code ? KL_TRACE_ERROR : KL_TRACE_INFO,
+                     "quorum.refusal code=%s",
+                     kl_base_error_lookup(code)->name);
+}
+
 int kl_runtime_quorum_step(struct kl_runtime_node *n)
 {
     struct kl_runtime_quorum *q = &n->quorum;
@@ -152,6 +174,8 @@ int kl_runtime_quorum_step(struct kl_runtime_node *n)
     while (!(r = quorum_once(n)))
         moved = 1;
     q->is_starved = r == KL_ENOMEM;
+    if (moved)
+        kl_runtime_quorum_watch(n);
     kl_runtime_turn_at(n, &q->timer,
                        r == KL_EEND ? kl_raft_deadline(q->raft)
                                     : n->now_ns + QUORUM_RETRY_NS);

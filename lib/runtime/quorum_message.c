@@ -204,5 +204,6 @@ void kl_runtime_quorum_message(struct kl_runtime_node *n,
         return;
     }
     q->done = 0;
+    kl_runtime_quorum_watch(n);
     (void)kl_runtime_quorum_carry_out(n);
 }

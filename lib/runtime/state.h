@@ -81,6 +81,7 @@ struct kl_runtime_stats
     kl_base_stat broker_refused;     /* registrations and heartbeats */
     kl_base_stat brokers;            /* gauge: registered */
     kl_base_stat brokers_inactive;   /* gauge: of them */
+    kl_base_stat quorum_refused;     /* gauge */
     kl_base_stat topics;             /* gauge */
     kl_base_stat partitions;         /* gauge */
     struct kl_base_histogram ack_us; /* produce until acknowledged */
@@ -251,6 +252,7 @@ struct kl_runtime_quorum
     struct kl_runtime_lost lost[KL_RUNTIME_LOST_MAX];
     uint32_t lost_count;
     int is_resign_due; /* before a stop */
+    int refusal;       /* code that the operator was told */
     struct kl_raft_event event;
     int is_given; /* there was no memory for the event: it is told again */
     int is_failed;
@@ -585,6 +587,8 @@ int kl_runtime_quorum_is_alone(const struct kl_runtime_node *n);
 int kl_runtime_quorum_is_leader(const struct kl_runtime_node *n);
 /* Sends what has waited for a quorum state that is durable now. */
 void kl_runtime_quorum_release(struct kl_runtime_node *n);
+/* What others say of this node, or its voters record, is for the operator. */
+void kl_runtime_quorum_watch(struct kl_runtime_node *n);
 /* Others may lead, where there are some. */
 void kl_runtime_quorum_resign(struct kl_runtime_node *n);
 /* The session at the other end of a link is over. */

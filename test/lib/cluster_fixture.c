@@ -124,16 +124,36 @@ void cluster_fixture_round(struct cluster_fixture *c)
 
 /* ---- nodes --------------------------------------------------------------- */
 
+static void node_set_disk(struct cluster_node *node, struct sim_disk *disk)
+{
+    node->f.vfs->ops->free(node->f.vfs);
+    node->disk = disk;
+    node->f.vfs = &disk->base;
+    trace_vfs_deinit(&node->f.trace);
+    trace_vfs_init(&node->f.trace, node->f.vfs);
+}
+
 void cluster_fixture_wipe(struct cluster_fixture *c, int index)
 {
     struct cluster_node *node = &c->nodes[index];
 
     ck_assert_ptr_null(node->f.n);
-    node->f.vfs->ops->free(node->f.vfs);
-    ck_assert_int_eq(kl_os_vfs_memory_new(&node->f.vfs, &kl_base_alloc_libc, 0),
-                     0);
-    trace_vfs_deinit(&node->f.trace);
-    trace_vfs_init(&node->f.trace, node->f.vfs);
+    node_set_disk(node, sim_disk_new(0));
+}
+
+struct sim_disk *cluster_fixture_copy(struct cluster_fixture *c, int index)
+{
+    const struct sim_choice choice = {.fate = SIM_FATE_KEPT};
+
+    ck_assert_ptr_null(c->nodes[index].f.n);
+    return sim_disk_crash(c->nodes[index].disk, choice);
+}
+
+void cluster_fixture_restore(struct cluster_fixture *c, int index,
+                             struct sim_disk *copy)
+{
+    ck_assert_ptr_null(c->nodes[index].f.n);
+    node_set_disk(&c->nodes[index], copy);
 }
 
 static void node_init(struct cluster_fixture *c, int index)
@@ -149,6 +169,7 @@ static void node_init(struct cluster_fixture *c, int index)
     node->cluster = c;
     node->index = index;
     node_fixture_init(&node->f);
+    node_set_disk(node, sim_disk_new(0));
     node->f.options.clock = &c->clock;
     ck_assert_int_eq(kl_net_new(&node->net, &node->f.memory.alloc, &options),
                      0);

@@ -8,6 +8,7 @@
 
 #include "net/net.h"
 #include "node_fixture.h"
+#include "sim_disk.h"
 
 enum { CLUSTER_NODES = 4, CLUSTER_LINKS = 256 };
 
@@ -19,6 +20,7 @@ struct cluster_node
     struct cluster_fixture *cluster;
     struct node_fixture f;
     struct kl_net *net;
+    struct sim_disk *disk;
     int index;
     int is_cut; /* nothing goes in or out */
 };
@@ -46,6 +48,10 @@ void cluster_fixture_deinit(struct cluster_fixture *c);
 void cluster_fixture_open(struct cluster_fixture *c, int index);
 /* Its folder is lost. */
 void cluster_fixture_wipe(struct cluster_fixture *c, int index);
+/* A copy of a folder, of a node that is not open; in the place of one. */
+struct sim_disk *cluster_fixture_copy(struct cluster_fixture *c, int index);
+void cluster_fixture_restore(struct cluster_fixture *c, int index,
+                             struct sim_disk *copy);
 /* All of them, until each has the image. */
 void cluster_fixture_open_all(struct cluster_fixture *c);
 /* The same, until each is an active broker and knows it. */

@@ -59,6 +59,7 @@ static int is_voter(int index)
 /* Refused until it has caught up, and while another change is under way. */
 static void make_voter(int index)
 {
+    cluster_fixture_until(&c, cluster_fixture_is_caught_up(&c, index));
     for (int tries = 0; !is_voter(index); tries++) {
         ck_assert_int_lt(tries, 100);
         ask_for_vote(index);
@@ -75,6 +76,22 @@ static void open_voters(int count)
         make_voter(i);
 }
 
+/* At the controller, as soon as there is one. */
+static int command(const struct kl_runtime_wish *wish)
+{
+    struct kl_runtime_op *op;
+    int r;
+
+    cluster_fixture_until(&c, cluster_fixture_controller(&c) >= 0);
+    r = kl_runtime_command(node(cluster_fixture_controller(&c)), wish, &op);
+    if (r)
+        return r;
+    cluster_fixture_until(&c, kl_runtime_op_is_done(op));
+    r = op->code;
+    kl_runtime_op_unref(op);
+    return r;
+}
+
 static int create(const char *name)
 {
     struct kl_runtime_wish wish = {.type = KL_RUNTIME_CREATE_TOPIC,
@@ -82,8 +99,7 @@ static int create(const char *name)
                                    .number = 1,
                                    .replication = 1};
 
-    cluster_fixture_until(&c, cluster_fixture_controller(&c) >= 0);
-    return cluster_fixture_code(&c, cluster_fixture_controller(&c), &wish);
+    return command(&wish);
 }
 
 static int has_topic(int index, const char *name)
@@ -217,9 +233,7 @@ START_TEST(snapshot_for_one_that_was_away)
         (void)snprintf(name, sizeof name, "t%d", i);
         ck_assert_int_eq(create(name), 0);
         if (i % 10)
-            ck_assert_int_eq(
-                cluster_fixture_code(&c, cluster_fixture_controller(&c), &wish),
-                0);
+            ck_assert_int_eq(command(&wish), 0);
     }
     ck_assert_int_gt(view(0).log_start, 0);
     for (int round = 0; round < 2; round++) {
@@ -236,6 +250,126 @@ START_TEST(snapshot_for_one_that_was_away)
     cluster_fixture_until(&c, cluster_fixture_is_caught_up(&c, 2));
     cluster_fixture_crash(&c, 0);
     ck_assert_int_eq(create("last"), 0);
+}
+END_TEST
+
+/* One call for memory fails, at each node in turn, wherever that is. */
+START_TEST(memory_fails)
+{
+    char name[32];
+
+    cluster_fixture_init(&c, 3);
+    config_all("metadata.log.max.record.bytes.between.snapshots", "65536");
+    cluster_fixture_open_all(&c);
+    make_voter(1);
+    make_voter(2);
+    for (int i = 0; i < 450; i++) {
+        struct kl_runtime_wish wish = {.type = KL_RUNTIME_DELETE_TOPIC,
+                                       .topic = name};
+        struct fail_alloc *memory = &c.nodes[i % 3].f.memory;
+        int r;
+
+        (void)snprintf(name, sizeof name, "t%d", i);
+        fail_alloc_arm(memory, (uint64_t)(i / 3) % 40 + 1);
+        r = create(name);
+        ck_assert_msg(r == 0 || r == KL_ENOMEM, "%s", kl_error_name(r));
+        if (i % 50 && r == 0) {
+            r = command(&wish);
+            ck_assert_msg(r == 0 || r == KL_ENOMEM, "%s", kl_error_name(r));
+        }
+        fail_alloc_arm(memory, 0);
+    }
+    ck_assert_int_eq(create("last"), 0);
+    for (int i = 0; i < 3; i++)
+        cluster_fixture_until(&c, has_topic(i, "last"));
+    for (int i = 0; i < 450; i++) {
+        (void)snprintf(name, sizeof name, "t%d", i);
+        ck_assert_int_eq(has_topic(0, name), has_topic(1, name));
+        ck_assert_int_eq(has_topic(0, name), has_topic(2, name));
+    }
+    for (int i = 0; i < 3; i++)
+        ck_assert_uint_gt(kl_base_stat_get(&node(i)->stats.snapshots), 0);
+}
+END_TEST
+
+/* ---- folders that are not what they were --------------------------------- */
+
+static void refused(int index, int code)
+{
+    char text[256];
+
+    cluster_fixture_until(&c, node(index)->quorum.raft &&
+                                  view(index).refusal == code);
+    kl_runtime_errmsg(node(index), text, sizeof text);
+    ck_assert_ptr_nonnull(strstr(text, kl_base_error_lookup(code)->text));
+    ck_assert_uint_eq(kl_base_stat_get(&node(index)->stats.quorum_refused), 1);
+}
+
+/* With one more of three gone nobody can be elected. */
+static void does_not_vote(int index)
+{
+    int other = cluster_fixture_controller(&c);
+
+    ck_assert_int_ne(other, index);
+    cluster_fixture_crash(&c, other);
+    for (int i = 0; i < 10000; i++) {
+        cluster_fixture_round(&c);
+        ck_assert_int_lt(cluster_fixture_controller(&c), 0);
+    }
+    ck_assert_uint_eq(view(index).counters.elections, 0);
+    cluster_fixture_open(&c, other);
+    ck_assert_int_eq(create("with_two"), 0);
+}
+
+START_TEST(folder_from_a_backup)
+{
+    struct sim_disk *backup;
+
+    open_voters(3);
+    cluster_fixture_stop(&c, 2);
+    backup = cluster_fixture_copy(&c, 2);
+    cluster_fixture_open(&c, 2);
+    ck_assert_int_eq(create("t"), 0);
+    cluster_fixture_until(&c, has_topic(2, "t"));
+    cluster_fixture_crash(&c, 2);
+    cluster_fixture_restore(&c, 2, backup);
+    cluster_fixture_open(&c, 2);
+    refused(2, KL_EREGRESSED);
+    does_not_vote(2);
+}
+END_TEST
+
+START_TEST(folder_wiped)
+{
+    open_voters(3);
+    cluster_fixture_crash(&c, 2);
+    cluster_fixture_wipe(&c, 2);
+    cluster_fixture_open(&c, 2);
+    refused(2, KL_EFOREIGN);
+    does_not_vote(2);
+    cluster_fixture_until(&c, has_topic(2, "with_two"));
+}
+END_TEST
+
+/* Two processes with one folder: a copy that was started, too. */
+START_TEST(folder_used_twice)
+{
+    struct sim_disk *copy;
+
+    cluster_fixture_init(&c, 4);
+    for (int i = 0; i < 3; i++)
+        cluster_fixture_open(&c, i);
+    make_voter(1);
+    make_voter(2);
+    cluster_fixture_stop(&c, 2);
+    copy = cluster_fixture_copy(&c, 2);
+    cluster_fixture_open(&c, 2);
+    cluster_fixture_until(&c, cluster_fixture_is_caught_up(&c, 2));
+    cluster_fixture_restore(&c, 3, copy);
+    node_fixture_set(&c.nodes[3].f, "node.id", "3");
+    cluster_fixture_open(&c, 3);
+    refused(3, KL_EDUPLICATENODE);
+    ck_assert_int_eq(create("t"), 0);
 }
 END_TEST
 
@@ -409,6 +543,10 @@ Suite *suite_runtime_quorum(void)
     tcase_add_test(tc, all_restart);
     tcase_add_test(tc, leader_is_cut_off);
     tcase_add_test(tc, snapshot_for_one_that_was_away);
+    tcase_add_test(tc, memory_fails);
+    tcase_add_test(tc, folder_from_a_backup);
+    tcase_add_test(tc, folder_wiped);
+    tcase_add_test(tc, folder_used_twice);
     tcase_add_test(tc, joining_needs_somebody_to_ask);
     tcase_add_test(tc, bad_bootstrap_servers);
     tcase_add_test(tc, one_transport_one_node);
