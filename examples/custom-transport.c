@@ -429,7 +429,7 @@ static int member_open(struct member *m, int id, kl_storage *storage,
                        const char *bootstrap)
 {
     kl_config *config;
-    char folder[16];
+    char folder[24];
     int failed =
         kl_config_new(&config, NULL, NULL) ||
         kl_config_set_int(config, "node.id", id) ||

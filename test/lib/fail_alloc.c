@@ -64,6 +64,8 @@ static void *fail_move(struct fail_alloc *f, void *ptr, size_t old_size,
             memcpy(h + 1, ptr, old_size < new_size ? old_size : new_size);
         memset(ptr, 0x5a, old_size);
         old->magic = 0;
+        /* A compiler may leave out what is written before a free. */
+        __asm__ volatile("" : : "r"(old) : "memory");
         free(old);
         f->live_blocks--;
         f->live_bytes -= old_size;

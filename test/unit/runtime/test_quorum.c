@@ -155,6 +155,34 @@ START_TEST(three_voters_outlive_one)
 }
 END_TEST
 
+/* Who votes is in records, with where to be found; their bytes are gone when
+ * the folder has been read. */
+START_TEST(voters_are_those_of_before)
+{
+    struct kl_wire_voter_list before, after;
+    int found = 0;
+
+    open_voters(3);
+    cluster_fixture_until(&c, view(2).voters.voters.count == 3 &&
+                                  view(1).voters.voters.count == 3);
+    before = view(1).voters.voters;
+    cluster_fixture_crash(&c, 2);
+    cluster_fixture_open(&c, 2);
+    after = view(2).voters.voters;
+    ck_assert_uint_eq(after.count, 3);
+    for (uint32_t i = 0; i < 3; i++) {
+        const struct kl_wire_texts *a = &before.items[i].endpoints;
+        const struct kl_wire_texts *b = &after.items[i].endpoints;
+
+        ck_assert_int_eq(after.items[i].node_id, before.items[i].node_id);
+        ck_assert_uint_eq(b->size, a->size);
+        ck_assert(a->size == 0 || memcmp(b->data, a->data, a->size) == 0);
+        found += a->size > 0;
+    }
+    ck_assert_int_gt(found, 0);
+}
+END_TEST
+
 /* A stop hands the leadership over: no timeout passes. */
 START_TEST(stop_resigns)
 {
@@ -539,6 +567,7 @@ Suite *suite_runtime_quorum(void)
     tcase_add_checked_fixture(tc, NULL, teardown);
     tcase_add_test(tc, observers_follow);
     tcase_add_test(tc, three_voters_outlive_one);
+    tcase_add_test(tc, voters_are_those_of_before);
     tcase_add_test(tc, stop_resigns);
     tcase_add_test(tc, all_restart);
     tcase_add_test(tc, leader_is_cut_off);
