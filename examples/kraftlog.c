@@ -21,10 +21,13 @@ static const char tool_help[] =
     "  topic list\n"
     "  topic describe NAME\n"
     "  topic delete NAME\n"
+    "  topic grow NAME PARTITIONS\n"
     "  topic config NAME [KEY=VALUE]...\n"
     "  produce TOPIC [-p PARTITION] [-K SEPARATOR] [-z none|lz4|zstd] [-v]\n"
     "  consume TOPIC [-p PARTITION] [-o begin|end|OFFSET|@MS] [-e] [-c COUNT]\n"
     "          [-f FORMAT] [-S]\n"
+    "  cluster\n"
+    "  quorum\n"
     "  stat\n"
     "  accept-loss\n"
     "  verify [-f] [-j]\n"
@@ -336,6 +339,8 @@ static int tool_run(struct tool *t, char **argv)
         {"topic", tool_topic, "", "", 0},
         {"produce", tool_produce, "v", "pKz", 0},
         {"consume", tool_consume, "eS", "pocf", 0},
+        {"cluster", tool_cluster, "", "", 0},
+        {"quorum", tool_quorum, "", "", 0},
         {"stat", tool_stat, "", "", 0},
         {"accept-loss", tool_accept_loss, "", "", 0},
         {"verify", tool_verify, "fj", "", 1},

@@ -77,6 +77,11 @@ int tool_close(struct tool *t, int status);
 /* Waits for an operation and frees it; begun is what beginning it returned. */
 int tool_finish(int begun, kl_op *op, const char *what, const char *object);
 
+/* The same for one with a JSON result, which is copied: *text_out is to be
+ * freed, and NULL on failure (kraftlog_topic.c). */
+int tool_json(int begun, kl_op *op, const char *what, const char *object,
+              char **text_out);
+
 /* ---- commands ---- */
 
 /* The value of a number among the keys of a topic (kraftlog_topic.c). */
@@ -86,6 +91,8 @@ int tool_topic_number(struct tool *t, const char *what, const char *topic,
 int tool_topic(struct tool *t, struct tool_args *args);
 int tool_produce(struct tool *t, struct tool_args *args);
 int tool_consume(struct tool *t, struct tool_args *args);
+int tool_cluster(struct tool *t, struct tool_args *args);
+int tool_quorum(struct tool *t, struct tool_args *args);
 int tool_stat(struct tool *t, struct tool_args *args);
 int tool_accept_loss(struct tool *t, struct tool_args *args);
 /* Without a node (kraftlog_offline.c). */

@@ -105,10 +105,8 @@ static int topic_open(struct tool *t, struct tool_args *args, int min, int max,
     return tool_open(t, 0);
 }
 
-/* Waits for an operation with a JSON result, which is copied: *text_out is to
- * be freed. */
-static int topic_json(int begun, kl_op *op, const char *what,
-                      const char *object, char **text_out)
+int tool_json(int begun, kl_op *op, const char *what, const char *object,
+              char **text_out)
 {
     const char *text;
     size_t size;
@@ -132,7 +130,7 @@ static int topic_description(struct tool *t, const char *what, const char *name,
     kl_op *op = NULL;
     int rc = kl_admin_describe_topic(t->client, name, 0, &op);
 
-    return topic_json(rc, op, what, name, text_out);
+    return tool_json(rc, op, what, name, text_out);
 }
 
 int tool_topic_number(struct tool *t, const char *what, const char *topic,
@@ -170,7 +168,7 @@ static int topic_list(struct tool *t, struct tool_args *args)
     if (status != TOOL_OK)
         return status;
     rc = kl_admin_list_topics(t->client, 0, &op);
-    status = topic_json(rc, op, args->command, t->dir, &text);
+    status = tool_json(rc, op, args->command, t->dir, &text);
     topics = text ? json_get(text, "topics") : NULL;
     /* Names of topics have no characters that JSON escapes. */
     while (topics && (at = json_next(topics, at, &item)))
@@ -205,6 +203,28 @@ static int topic_delete(struct tool *t, struct tool_args *args)
     if (status != TOOL_OK)
         return status;
     rc = kl_admin_delete_topic(t->client, args->operands[0], 0, &op);
+    return tool_finish(rc, op, args->command, args->operands[0]);
+}
+
+/* ---- grow --------------------------------------------------------------- */
+
+static int topic_grow(struct tool *t, struct tool_args *args)
+{
+    int64_t partitions;
+    kl_op *op = NULL;
+    int status;
+    int rc;
+
+    if (tool_option(args) != -1 || tool_operands(args, 2, 2, "NAME PARTITIONS"))
+        return TOOL_USAGE;
+    if (tool_number(args->operands[1], 1, INT32_MAX, &partitions) != 0)
+        return tool_misuse("%s: '%s' is not a number of partitions",
+                           args->command, args->operands[1]);
+    status = tool_open(t, 0);
+    if (status != TOOL_OK)
+        return status;
+    rc = kl_admin_grow_topic(t->client, args->operands[0], (int32_t)partitions,
+                             0, &op);
     return tool_finish(rc, op, args->command, args->operands[0]);
 }
 
@@ -292,12 +312,14 @@ int tool_topic(struct tool *t, struct tool_args *args)
         {"list", "topic list", "", topic_list},
         {"describe", "topic describe", "", topic_describe},
         {"delete", "topic delete", "", topic_delete},
+        {"grow", "topic grow", "", topic_grow},
         {"config", "topic config", "", topic_config},
     };
     const char *verb = *args->argv;
 
     if (!verb)
-        return tool_misuse("topic: create, list, describe, delete or config?");
+        return tool_misuse(
+            "topic: create, list, describe, delete, grow or config?");
     args->argv++;
     for (size_t i = 0; i < sizeof verbs / sizeof verbs[0]; i++) {
         if (strcmp(verbs[i].name, verb) == 0) {

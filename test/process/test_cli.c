@@ -78,6 +78,14 @@ START_TEST(usage_of_commands)
     cli_failed(USAGE, "-c");
     CLI("stat", "x");
     cli_failed(USAGE, "operands");
+    CLI("cluster", "x");
+    cli_failed(USAGE, "operands");
+    CLI("quorum", "x");
+    cli_failed(USAGE, "operands");
+    CLI("topic", "grow", "a");
+    cli_failed(USAGE, "PARTITIONS");
+    CLI("topic", "grow", "a", "0");
+    cli_failed(USAGE, "'0'");
     ck_assert_int_ne(access(cli_dir(), F_OK), 0);
 }
 END_TEST
@@ -173,6 +181,26 @@ START_TEST(folder_is_in_use)
     ck_assert_int_eq(WTERMSIG(process_finish(&p)), SIGKILL);
     CLI("topic", "list");
     cli_printed("a\n");
+}
+END_TEST
+
+START_TEST(cluster_of_one)
+{
+    CLI("cluster");
+    cli_failed(FAILED, "KL_ENOSTORE");
+    CLI("topic", "create", "a");
+    CLI("topic", "grow", "a", "3");
+    cli_succeeded();
+    CLI("topic", "grow", "a", "3");
+    cli_failed(FAILED, "KL_EPARTITIONS");
+    CLI("topic", "grow", "b", "3");
+    cli_failed(FAILED, "KL_ENOTOPIC");
+    CLI("cluster");
+    cli_succeeded();
+    ck_assert_ptr_nonnull(strstr(cli_result()->out, "\"controller\": 1"));
+    CLI("quorum");
+    cli_succeeded();
+    ck_assert_ptr_nonnull(strstr(cli_result()->out, "\"leader\": 1"));
 }
 END_TEST
 
@@ -328,6 +356,7 @@ Suite *suite_process_cli(void)
     tcase_add_test(tc, folder_is_made_by_the_option);
     tcase_add_test(tc, folder_cannot_be_made);
     tcase_add_test(tc, folder_is_in_use);
+    tcase_add_test(tc, cluster_of_one);
     tcase_add_test(tc, stat_prints_json);
     tcase_add_test(tc, topic_create_list_delete);
     tcase_add_test(tc, topic_deleted_and_created_again_is_empty);
