@@ -11,7 +11,9 @@
 #include <sys/stat.h>
 #include <time.h>
 
-enum { NODES = 3, PATH_SIZE = 512, RETRY_MS = 10, STOP_MS = 1000 };
+enum { NODES = 3, PATH_SIZE = 512, RETRY_MS = 10 };
+/* A stop in order, and the patience with the last ones. */
+enum { STOP_MS = 30000, LAST_MS = 1000 };
 
 struct cluster
 {
@@ -129,14 +131,14 @@ static int cluster_create_topic(struct cluster *c, int id, const char *name)
 
 /* A node that stops hands over what it leads. The last ones find nobody, and
  * are given up instead: nothing that was acknowledged is lost. */
-static int node_stop(struct cluster *c, int id)
+static int node_stop(struct cluster *c, int id, int32_t timeout_ms)
 {
     kl_node *node = c->nodes[id - 1];
     int rc = KL_OK;
 
     kl_client_free(c->clients[id - 1]);
     if (node)
-        rc = kl_node_stop(node, STOP_MS);
+        rc = kl_node_stop(node, timeout_ms);
     kl_node_free(node);
     c->nodes[id - 1] = NULL;
     c->clients[id - 1] = NULL;
@@ -156,7 +158,7 @@ static int cluster_run(struct cluster *c)
     printf("%d voters\n", NODES);
     rc = cluster_create_topic(c, 3, "words");
     if (rc == KL_OK)
-        rc = node_stop(c, 1);
+        rc = node_stop(c, 1, STOP_MS);
     if (rc == KL_OK)
         printf("node 1 is gone\n");
     return rc == KL_OK ? cluster_create_topic(c, 2, "more-words") : rc;
@@ -171,7 +173,7 @@ int main(int argc, char **argv)
     if (rc == KL_OK)
         rc = cluster_run(&c);
     for (int id = NODES; id >= 1; id--)
-        (void)node_stop(&c, id);
+        (void)node_stop(&c, id, LAST_MS);
     kl_hub_free(c.hub);
     return rc == KL_OK ? 0 : 1;
 }

@@ -332,6 +332,20 @@ int kl_runtime_broker_step(struct kl_runtime_node *n)
     return 1;
 }
 
+/* Nobody is asked for leave where there is nobody to ask, for as long as an
+ * election takes. */
+static int broker_waits_enough(const struct kl_runtime_node *n)
+{
+    struct kl_raft_view view = {.role = KL_RAFT_UNATTACHED};
+    int64_t wait = 2 * broker_ms(n, KL_BASE_CONFIG_ELECTION_TIMEOUT_MS);
+
+    if (n->quorum.raft)
+        kl_raft_view(n->quorum.raft, &view);
+    if (view.role == KL_RAFT_FOLLOWER || view.role == KL_RAFT_LEADER)
+        wait = broker_ms(n, KL_BASE_CONFIG_BROKER_SESSION_TIMEOUT_MS);
+    return n->now_ns >= n->broker.stop_ns + wait;
+}
+
 int kl_runtime_broker_may_stop(struct kl_runtime_node *n)
 {
     struct kl_runtime_broker *b = &n->broker;
@@ -340,11 +354,9 @@ int kl_runtime_broker_may_stop(struct kl_runtime_node *n)
         return 1;
     if (!b->want_shutdown) {
         b->want_shutdown = 1;
-        b->due_ns = n->now_ns;
-        b->stop_ns =
-            n->now_ns + broker_ms(n, KL_BASE_CONFIG_BROKER_SESSION_TIMEOUT_MS);
+        b->due_ns = b->stop_ns = n->now_ns;
     }
-    return n->now_ns >= b->stop_ns;
+    return broker_waits_enough(n);
 }
 
 int kl_runtime_broker_leads(const struct kl_runtime_node *n,

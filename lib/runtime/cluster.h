@@ -146,7 +146,7 @@ struct kl_runtime_broker
     int refusal; /* code of the last answer that was none, or 0 */
     int64_t due_ns;
     int64_t hurried; /* of the epoch that was told to be caught up, or -1 */
-    int64_t stop_ns; /* a stop waits no longer */
+    int64_t stop_ns; /* since then a stop waits */
     struct kl_runtime_call call;
     struct kl_runtime_timer timer;
     struct kl_base_buf endpoints;

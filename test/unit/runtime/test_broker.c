@@ -201,7 +201,8 @@ START_TEST(stop_is_quick)
 }
 END_TEST
 
-/* With nobody to ask, a stop takes a session and no more. */
+/* With a controller that does not answer, a stop takes a session and no more.
+ */
 START_TEST(stop_without_controller)
 {
     int64_t since;
@@ -211,6 +212,25 @@ START_TEST(stop_without_controller)
     since = c.now_ns;
     cluster_fixture_stop(&c, 1);
     ck_assert_int_lt((c.now_ns - since) / 1000000, 9500);
+}
+END_TEST
+
+/* The last of three voters: nobody can be the controller any more. */
+START_TEST(last_one_stops)
+{
+    struct kl_runtime_wish wish = {.type = KL_RUNTIME_ADD_VOTER};
+    int64_t since;
+
+    cluster_fixture_open_active(&c);
+    for (wish.broker_id = 2; wish.broker_id <= 3; wish.broker_id++)
+        ck_assert_int_eq(cluster_fixture_code(&c, 0, &wish), 0);
+    cluster_fixture_crash(&c, 0);
+    cluster_fixture_crash(&c, 1);
+    since = c.now_ns;
+    cluster_fixture_stop(&c, 2);
+    /* It sees that (a fetch timeout, two where it leads), and then waits for as
+     * long as an election may take. */
+    ck_assert_int_lt((c.now_ns - since) / 1000000, 6500);
 }
 END_TEST
 
@@ -320,6 +340,7 @@ Suite *suite_runtime_broker(void)
     tcase_add_test(t, crash_behind_registration);
     tcase_add_test(t, stop_is_quick);
     tcase_add_test(t, stop_without_controller);
+    tcase_add_test(t, last_one_stops);
     tcase_add_test(t, duplicate_node);
     tcase_add_test(t, wiped_folder);
     tcase_add_test(t, alone_becomes_broker);
