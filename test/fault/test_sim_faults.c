@@ -230,11 +230,14 @@ END_TEST
 
 START_TEST(failed_sync_leaves_zeros)
 {
+    put('b', SIM_BLOCK, SIZE);
     fail_sync(SIM_FAULT_SYNC_ZEROS, KL_EIO);
-    ck_assert_int_eq(byte_at(disk, 0), 0);
+    ck_assert_int_eq(byte_at(disk, 0), 'a');
+    ck_assert_int_eq(byte_at(disk, SIZE), 0);
     need_ok(ops->sync(file));
-    ck_assert_int_eq(durable_at(0), 0);
-    ck_assert_int_eq(durable_at(SIM_BLOCK), 'a');
+    ck_assert_int_eq(durable_at(0), 'a');
+    ck_assert_int_eq(durable_at(SIZE), 0);
+    ck_assert_int_eq(durable_at(SIZE + SIM_BLOCK - 1), 0);
 }
 END_TEST
 

@@ -103,16 +103,14 @@ static void fault_revert(struct sim_node *n)
     n->size = n->durable_size;
 }
 
+/* Nothing that was durable is lost: a block with such bytes has its place on
+ * the disk, and what it holds there. */
 static void fault_zero(struct sim_node *n)
 {
-    static const uint8_t zeros[SIM_SECTOR];
+    uint64_t size = n->size;
 
-    for (size_t i = 0; i < n->write_count; i++) {
-        sim_image_write(&n->cached, n->writes[i]->sector, zeros);
-        sim_image_write(&n->durable, n->writes[i]->sector, zeros);
-    }
-    sim_node_forget(n);
-    n->durable_size = n->size;
+    fault_revert(n);
+    n->size = n->durable_size = size;
 }
 
 int sim_fault_sync(const struct sim_fault *fault, struct sim_node *n,

@@ -41,7 +41,9 @@ enum sim_fault_kind {
      * has nothing to do. */
     SIM_FAULT_SYNC_CACHED,   /* the cache has the new bytes, the disk the old */
     SIM_FAULT_SYNC_REVERTED, /* both have the old bytes */
-    SIM_FAULT_SYNC_ZEROS,    /* both have zeros */
+    SIM_FAULT_SYNC_ZEROS,    /* both have zeros in blocks that are new, as an
+                                extent that was never converted has, and the
+                                old bytes in others */
     SIM_FAULT_SYNC_ELSEWHERE, /* as CACHED, but 0 is answered; the next sync by
                                  another handle fails, or the next close */
     SIM_FAULT_READ_FLIP,      /* a bit of what is read is wrong */

@@ -44,17 +44,17 @@ static struct sim_fault *actor_add(struct host *h, struct sim_fault fault)
     return sim_faults_add(f, fault);
 }
 
-/* Not among them: syncs that fail and say nothing, and those that leave zeros
- * in place of what was durable. Who has one copy alone can do nothing about
- * them.
- */
+/* Not among them: syncs that fail and say nothing. Who has one copy alone can
+ * do nothing about them. */
 static void actor_sync_error(struct host *h)
 {
     static const enum sim_fault_kind kinds[] = {
-        SIM_FAULT_CODE, SIM_FAULT_SYNC_CACHED, SIM_FAULT_SYNC_REVERTED};
+        SIM_FAULT_CODE, SIM_FAULT_SYNC_CACHED, SIM_FAULT_SYNC_REVERTED,
+        SIM_FAULT_SYNC_ZEROS};
     struct sim_fault fault = {.call = SIM_SYNC};
 
-    fault.kind = kinds[choice_below(h->w->choice, 3)];
+    fault.kind = kinds[choice_below(h->w->choice,
+                                    (uint64_t)(sizeof kinds / sizeof *kinds))];
     actor_add(h, fault);
 }
 
