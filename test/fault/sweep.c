@@ -34,6 +34,14 @@ static size_t sweep_stride(const struct sweep *s)
     return stride;
 }
 
+/* A quarter of the images is for cuts in recovery, all along the way. */
+static int sweep_has_time(const struct sweep *s)
+{
+    uint64_t limit = s->scenario->images_max / 4;
+
+    return !limit || s->twice_images * s->points_all <= limit * s->points;
+}
+
 /* A place where a cut is different from the last one. A kill is, everywhere. */
 static void sweep_point(struct sweep *s, enum sim_call call, enum sim_when when,
                         const char *path)
@@ -50,7 +58,10 @@ static void sweep_point(struct sweep *s, enum sim_call call, enum sim_when when,
     if (s->is_counting) {
         sweep_count(s);
     } else {
-        sweep_image_killed(s);
+        if (sweep_has_time(s))
+            sweep_killed_twice(s);
+        else
+            sweep_killed(s);
         if (when != SIM_INSIDE && s->points % s->stride == 0)
             sweep_images(s);
     }
@@ -73,11 +84,11 @@ static void sweep_watch(struct sweep *s)
     sweep_lie(s, s->disk, 0);
 }
 
-void sweep_lie(const struct sweep *s, struct sim_disk *disk, int is_image)
+void sweep_lie(const struct sweep *s, struct sim_disk *disk, int is_opening)
 {
     const struct sweep_scenario *scenario = s->scenario;
 
-    if (scenario->lie_after_crash != is_image)
+    if (scenario->lie_in_opening != is_opening)
         return;
     disk->lie_call = scenario->lie_call;
     disk->lie_part = scenario->lie_part;
@@ -130,6 +141,7 @@ void sweep_run(struct sweep *s, const struct sweep_scenario *scenario)
         sweep_once(s);
         s->is_counting = 0;
         s->stride = sweep_stride(s);
+        s->points_all = s->points;
     }
     sweep_once(s);
     pool_give(s->costs, s->cost_capacity * sizeof *s->costs);

@@ -14,6 +14,9 @@
 
 struct sweep;
 
+extern const struct work_scenario sweep_scenarios[];
+extern const int sweep_scenario_count;
+
 struct sweep_scenario
 {
     struct work_scenario work;
@@ -23,7 +26,7 @@ struct sweep_scenario
     enum sim_call lie_call;
     const char *lie_part;
     const char *lie_until;
-    int lie_after_crash; /* to what opens images, not to the scenario */
+    int lie_in_opening;            /* of images, and only there */
     void (*spoil)(struct work *w); /* or one of the store's: after each turn */
 };
 
@@ -38,6 +41,8 @@ struct sweep
     size_t cost_capacity;
     size_t stride;
     size_t points;
+    size_t points_all;     /* that will be */
+    uint64_t twice_images; /* of kills and all cuts in the recovery after */
     uint64_t seen_version;
     uint64_t seen_durable;
     enum sim_call call; /* at the point */
@@ -55,8 +60,8 @@ void sweep_run(struct sweep *s, const struct sweep_scenario *scenario);
 /* A line about it. */
 void sweep_print(const struct sweep *s);
 
-/* The planted bug, but that of the scenario alone or of images alone. */
-void sweep_lie(const struct sweep *s, struct sim_disk *disk, int is_image);
+/* The planted bug; what is there of it while an image is opened. */
+void sweep_lie(const struct sweep *s, struct sim_disk *disk, int is_opening);
 
 /* ---- images -------------------------------------------------------------- */
 
@@ -67,6 +72,8 @@ uint32_t sweep_images_count(struct sweep *s);
  * some of them. */
 void sweep_images(struct sweep *s);
 /* Checks what a kill leaves. */
-void sweep_image_killed(struct sweep *s);
+void sweep_killed(struct sweep *s);
+/* The same, and cuts the power at every call of the opening after it. */
+void sweep_killed_twice(struct sweep *s);
 
 #endif

@@ -104,9 +104,9 @@ static void image_hook(void *user, enum sim_call call, enum sim_when when,
     struct image *im = user;
 
     (void)call;
-    (void)when;
     (void)path;
-    if (++im->calls == im->cut_at)
+    /* Before a call all is as it was after the last one. */
+    if (when != SIM_BEFORE && ++im->calls == im->cut_at)
         im->cut = sim_disk_crash(im->disk, im->cut_choice);
 }
 
@@ -180,6 +180,7 @@ static int image_open(struct image *im, struct store_fixture *f)
     int rc;
 
     f->config.seed = kl_base_rng_next(&im->sweep->rng);
+    sweep_lie(im->sweep, im->disk, 1);
     rc = kl_store_new(&f->store, &f->alloc.alloc, f->memory, f->lanes,
                       &f->config);
     need_ok(rc);
@@ -187,6 +188,7 @@ static int image_open(struct image *im, struct store_fixture *f)
                        im->claims->is_formatted ? 0 : KL_STORE_OPEN_CREATE,
                        f->now_ns, f->wall_ms, &f->error);
     im->disk->hook = NULL;
+    im->disk->lie_part = NULL;
     if (rc)
         snprintf(im->why, sizeof im->why, "%s", f->error.text);
     return rc;
@@ -201,7 +203,6 @@ static void image_fixture(struct image *im, struct store_fixture *f,
     memset(f, 0, sizeof *f);
     pool_alloc_init(pool);
     f->alloc.alloc = f->caller = pool->alloc;
-    sweep_lie(im->sweep, im->disk, 1);
     f->memory = &im->disk->base;
     need_ok(kl_os_lanes_inline_new(&f->lanes, &pool->alloc));
     f->config = original->config;
@@ -216,8 +217,18 @@ static void image_plan_cut(struct image *im)
 
     im->disk->hook = image_hook;
     im->disk->hook_user = im;
-    im->cut_at = 1 + kl_base_rng_below(&s->rng, s->open_calls + 20);
+    if (!im->cut_at)
+        im->cut_at = 1 + kl_base_rng_below(&s->rng, s->open_calls + 10);
     im->cut_choice = image_choice(s, image_profile(s));
+}
+
+/* More often after a kill, for what it has left can still be lost. */
+static int image_is_deep(struct image *im)
+{
+    uint64_t one_in = im->was_killed ? 2 : im->depth ? 4 : 8;
+
+    return im->depth < IMAGE_DEPTH &&
+           kl_base_rng_below(&im->sweep->rng, one_in) == 0;
 }
 
 /* Consumes the disk. */
@@ -227,14 +238,13 @@ static void image_run(struct image *im)
     static struct model_memory memories[IMAGE_DEPTH + 1];
     struct sweep *s = im->sweep;
     struct model *seen = &seens[im->depth];
-    int is_deep = im->depth < IMAGE_DEPTH &&
-                  kl_base_rng_below(&s->rng, im->depth ? 4 : 8) == 0;
+    int is_deep = image_is_deep(im);
     struct store_fixture f;
     struct pool_alloc pool;
 
     model_copy(seen, &memories[im->depth], im->claims);
     image_fixture(im, &f, &pool);
-    if (is_deep)
+    if (is_deep || im->cut_at)
         image_plan_cut(im);
     s->images++;
     if (image_open(im, &f))
@@ -299,9 +309,29 @@ void sweep_images(struct sweep *s)
         image_of(s, image_choice(s, image_profile(s)));
 }
 
-void sweep_image_killed(struct sweep *s)
+void sweep_killed(struct sweep *s)
 {
     struct sim_choice choice = {.fate = SIM_FATE_KEPT};
 
     image_of(s, choice);
+}
+
+void sweep_killed_twice(struct sweep *s)
+{
+    struct sim_choice choice = {.fate = SIM_FATE_KEPT};
+    uint64_t before = s->images, at = 0, calls;
+
+    do {
+        struct image im = {.sweep = s,
+                           .claims = &s->w.model,
+                           .origin = "kill",
+                           .choice = choice,
+                           .was_killed = 1,
+                           .disk = sim_disk_crash(s->disk, choice),
+                           .cut_at = ++at};
+
+        image_run(&im);
+        calls = im.calls;
+    } while (calls >= at);
+    s->twice_images += s->images - before;
 }

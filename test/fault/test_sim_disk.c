@@ -559,6 +559,27 @@ START_TEST(a_full_disk_takes_what_fits)
 }
 END_TEST
 
+/* What was freed and is used again is gone for good: the sizes that a crash
+ * leaves fit on the disk. */
+START_TEST(freed_space_is_durable_before_it_is_used)
+{
+    struct sim_disk *d;
+
+    make("a", 'a', SIM_BLOCK);
+    make("b", 'b', SIM_BLOCK);
+    sim_disk_settle(disk);
+    disk->capacity = 2 * SIM_BLOCK;
+    need_ok(ops->unlink(&disk->base, "a"));
+    ck_assert_uint_eq(sim_disk_images(disk, 10), 2);
+    make("c", 'c', SIM_BLOCK);
+    for (uint64_t i = 0; i < sim_disk_images(disk, 10000); i++) {
+        d = crash(SIM_ADVERSARY, SIM_FATE_NUMBER, i);
+        ck_assert(!is_there(d, "a"));
+        sim_disk_free(d);
+    }
+}
+END_TEST
+
 Suite *suite_fault_sim_disk(void);
 
 Suite *suite_fault_sim_disk(void)
@@ -582,6 +603,7 @@ Suite *suite_fault_sim_disk(void)
     tcase_add_test(tcase, hook_is_called_inside_a_write);
     tcase_add_test(tcase, a_lying_cache_keeps_nothing);
     tcase_add_test(tcase, a_full_disk_takes_what_fits);
+    tcase_add_test(tcase, freed_space_is_durable_before_it_is_used);
     suite_add_tcase(suite, tcase);
     return suite;
 }

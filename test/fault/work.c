@@ -32,6 +32,8 @@ int work_accepts(const struct work *w, int code, const char *what)
 
     if (code == 0)
         return 1;
+    if (code == KL_EDISKFULL && w->may_be_full)
+        return 0;
     for (size_t i = 0; w->is_faulty && i < sizeof known / sizeof *known; i++)
         if (code == known[i])
             return 0;

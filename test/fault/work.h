@@ -26,6 +26,7 @@ struct work_scenario
 extern const struct work_scenario work_scenarios[];
 extern const int work_scenario_count;
 void work_append_some(struct work *w);
+void work_cut_all(struct work *w);
 void work_lap(struct work *w);
 void work_format(struct work *w);
 void work_retention(struct work *w);
@@ -42,7 +43,8 @@ struct work
     /* Calls may be refused and the store may fail: what was refused is not
      * noted, and without a store nothing is done. */
     int is_faulty;
-    int is_missing; /* files may not be found */
+    int is_missing;  /* files may not be found */
+    int may_be_full; /* the disk */
     /* After each turn and each opening; may be NULL. */
     void (*after)(struct work *w, const char *what);
     void (*opened)(struct work *w);

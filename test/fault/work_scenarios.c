@@ -44,6 +44,25 @@ static void scenario_truncate(struct work *w)
     work_turn(w, 10);
 }
 
+/* All that a slot states, again and again. */
+void work_cut_all(struct work *w)
+{
+    work_create(w, 0, KL_STORE_FLUSH_COMMIT, 8192);
+    work_create(w, 1, KL_STORE_FLUSH_INTERVAL, 8192);
+    for (int i = 0; i < 24; i++) {
+        for (int k = 0; k < 3; k++)
+            work_append(w, i % 2, 1, (uint32_t)work_random(w, 2000));
+        work_turn(w, 4 + (int)work_random(w, 8));
+        work_checkpoint(w);
+        work_turn(w, 3 + (int)work_random(w, 8));
+        work_truncate(w, i % 2, 1000);
+        if (work_random(w, 2))
+            work_append(w, i % 2, 1, 300);
+        work_turn(w, 1 + (int)work_random(w, 4));
+    }
+    work_turn(w, 10);
+}
+
 static void scenario_epoch(struct work *w)
 {
     work_create(w, 0, KL_STORE_FLUSH_COMMIT, 8192);
@@ -327,6 +346,7 @@ const struct work_scenario work_scenarios[] = {
     {.name = "format", .run = work_format, .is_format = 1},
     {.name = "append", .run = work_append_some},
     {.name = "truncate", .run = scenario_truncate, .seed = 3},
+    {.name = "cut all", .run = work_cut_all, .flush_bytes = 2000},
     {.name = "epoch", .run = scenario_epoch},
     {.name = "delete", .run = scenario_delete, .flush_bytes = 1500},
     {.name = "retention", .run = work_retention, .retention_bytes = 20000},

@@ -152,6 +152,9 @@ struct sim_node *sim_disk_file(struct sim_disk *d, const char *path)
     return p.node;
 }
 
+/* ---- space --------------------------------------------------------------
+ */
+
 static void disk_mark_links(struct sim_disk *d)
 {
     for (struct sim_node *n = d->nodes; n; n = n->next)
@@ -173,9 +176,64 @@ uint64_t sim_disk_used(struct sim_disk *d)
     return used;
 }
 
-static uint64_t disk_size_limit(struct sim_disk *d, const struct sim_node *n)
+static void disk_mark_lost_links(struct sim_disk *d)
 {
-    return d->capacity ? n->size + (d->capacity - sim_disk_used(d)) : INT64_MAX;
+    for (struct sim_node *n = d->nodes; n; n = n->next) {
+        for (size_t i = 0; i < n->name_count; i++) {
+            struct sim_name *name = &n->names[i];
+
+            if (name->durable)
+                name->durable->is_marked = 1;
+            for (size_t k = 0; k < name->count; k++)
+                if (name->changes[k].node)
+                    name->changes[k].node->is_marked = 1;
+        }
+    }
+}
+
+/* The same where a crash brings back all that it can. */
+static uint64_t disk_held(struct sim_disk *d)
+{
+    uint64_t held = 0, size;
+
+    disk_mark_links(d);
+    disk_mark_lost_links(d);
+    for (struct sim_node *n = d->nodes; n; n = n->next) {
+        if (!n->is_marked)
+            continue;
+        size = n->size > n->durable_size ? n->size : n->durable_size;
+        for (size_t i = 0; i < n->resize_count; i++)
+            if (n->resizes[i].size > size)
+                size = n->resizes[i].size;
+        held += size;
+    }
+    return held;
+}
+
+/* What was freed is used again only once that is durable: a file system commits
+ * its journal before it reports a full disk. */
+static void disk_free_for_good(struct sim_disk *d)
+{
+    for (struct sim_node *n = d->nodes; n; n = n->next) {
+        sim_node_sync_names(n);
+        sim_node_sync_size(n);
+    }
+    d->journal = d->log = d->checkpoint = d->op;
+    d->version++;
+}
+
+/* How large a file may become, when it is to be of that size. */
+static uint64_t disk_size_limit(struct sim_disk *d, const struct sim_node *n,
+                                uint64_t size)
+{
+    uint64_t used, more = size > n->size ? size - n->size : 0;
+
+    if (!d->capacity || !more)
+        return INT64_MAX;
+    if (disk_held(d) + more > d->capacity)
+        disk_free_for_good(d);
+    used = sim_disk_used(d);
+    return n->size + (used < d->capacity ? d->capacity - used : 0);
 }
 
 /* ---- files --------------------------------------------------------------
@@ -334,7 +392,7 @@ static void disk_put(struct disk_file *file, const uint8_t *data, size_t size,
 static size_t disk_room(struct disk_file *file, const struct sim_fault *fault,
                         size_t size, uint64_t offset, int *code_out)
 {
-    uint64_t limit = disk_size_limit(file->disk, file->node);
+    uint64_t limit = disk_size_limit(file->disk, file->node, offset + size);
     uint64_t room = offset < limit ? limit - offset : 0;
 
     *code_out = size > room ? KL_EDISKFULL : 0;
@@ -425,9 +483,9 @@ static int disk_check_end(struct disk_file *file, uint64_t offset,
         return KL_EINVAL;
     if (!file->is_writable)
         return KL_EIO;
-    return offset + size > disk_size_limit(file->disk, file->node)
-               ? KL_EDISKFULL
-               : 0;
+    size += offset;
+    return size > disk_size_limit(file->disk, file->node, size) ? KL_EDISKFULL
+                                                                : 0;
 }
 
 static int disk_resize(struct disk_file *file, enum sim_call call,
@@ -619,15 +677,20 @@ static int disk_space(struct kl_os_vfs *vfs, const char *path,
 {
     struct sim_disk *d = (struct sim_disk *)vfs;
     struct disk_place p;
+    uint64_t used;
     int rc = disk_look(d, SIM_SPACE, path);
 
     if (rc == 0)
         rc = disk_find(d, path, &p);
     if (rc == 0 && !p.node)
         rc = KL_ENOENT;
-    if (rc == 0)
-        *free_out = d->capacity ? d->capacity - sim_disk_used(d) : INT64_MAX;
-    return rc;
+    if (rc)
+        return rc;
+    used = d->capacity ? sim_disk_used(d) : 0;
+    *free_out = used < d->capacity ? d->capacity - used : 0;
+    if (!d->capacity)
+        *free_out = INT64_MAX;
+    return 0;
 }
 
 static int disk_last_errno(struct kl_os_vfs *vfs)

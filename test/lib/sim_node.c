@@ -287,6 +287,15 @@ void sim_node_sync(struct sim_node *n)
     sim_node_forget(n);
 }
 
+void sim_node_sync_size(struct sim_node *n)
+{
+    if (n->resize_count == 0)
+        return;
+    n->durable_size = n->size;
+    n->resize_count = 0;
+    sim_image_cut(&n->durable, n->size);
+}
+
 const uint8_t *sim_node_old(const struct sim_node *n, uint64_t sector)
 {
     size_t end = node_upper(n, sector);

@@ -102,6 +102,8 @@ void sim_node_write(struct sim_node *n, const uint8_t *data, size_t size,
 /* All pending writes and sizes, or all pending names, are durable. */
 void sim_node_sync(struct sim_node *n);
 void sim_node_sync_names(struct sim_node *n);
+/* The size alone: what is written stays pending. */
+void sim_node_sync_size(struct sim_node *n);
 /* A sector as it was before its last write, as far as that is known. */
 const uint8_t *sim_node_old(const struct sim_node *n, uint64_t sector);
 /* Nothing is pending any more, whatever is durable. */
