@@ -60,7 +60,7 @@ static void sweep_point(struct sweep *s, enum sim_call call, enum sim_when when,
     } else {
         if (sweep_has_time(s))
             sweep_killed_twice(s);
-        else
+        else if (s->points % s->kill_stride == 0)
             sweep_killed(s);
         if (when != SIM_INSIDE && s->points % s->stride == 0)
             sweep_images(s);
@@ -135,13 +135,14 @@ void sweep_run(struct sweep *s, const struct sweep_scenario *scenario)
 {
     memset(s, 0, sizeof *s);
     s->scenario = scenario;
-    s->stride = 1;
+    s->stride = s->kill_stride = 1;
     if (scenario->images_max) {
         s->is_counting = 1;
         sweep_once(s);
         s->is_counting = 0;
         s->stride = sweep_stride(s);
         s->points_all = s->points;
+        s->kill_stride += s->points * 8 / scenario->images_max;
     }
     sweep_once(s);
     pool_give(s->costs, s->cost_capacity * sizeof *s->costs);

@@ -40,6 +40,7 @@ struct sweep
     uint32_t *costs; /* images of each point */
     size_t cost_capacity;
     size_t stride;
+    size_t kill_stride; /* 1, but where there is time for little */
     size_t points;
     size_t points_all;     /* that will be */
     uint64_t twice_images; /* of kills and all cuts in the recovery after */
