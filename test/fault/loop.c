@@ -131,7 +131,7 @@ static void loop_after(struct work *w, const char *what)
 {
     (void)what;
     loop_check_failure((struct loop *)w);
-    model_note(&w->model);
+    model_note(&w->model, w->f.store);
 }
 
 static void loop_check_model(struct loop *l, const char *when)

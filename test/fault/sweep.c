@@ -46,7 +46,7 @@ static int sweep_has_time(const struct sweep *s)
 static void sweep_point(struct sweep *s, enum sim_call call, enum sim_when when,
                         const char *path)
 {
-    model_note(&s->w.model);
+    model_note(&s->w.model, s->w.f.store);
     if (s->disk->version == s->seen_version &&
         s->w.model.durable == s->seen_durable)
         return;

@@ -153,7 +153,7 @@ static void image_append(struct image *im, struct store_fixture *f,
     }
     for (int i = (int)kl_base_rng_below(&s->rng, 12); i > 0; i--)
         store_fixture_turn(f);
-    model_note(m);
+    model_note(m, f->store);
 }
 
 /* What an opening has shown may not vanish, and what is appended behind it

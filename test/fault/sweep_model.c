@@ -395,12 +395,32 @@ static int model_check_log(struct model *m, struct model_log *log,
     return 0;
 }
 
+const struct kl_base_uuid model_cluster_id = {{5, 5, 5}};
+
+/* Of no other cluster than it is said to be, and none that was not found. */
+static int model_check_cluster(struct model *m, const struct kl_store *s)
+{
+    const struct kl_store_identity *id = kl_store_identity(s);
+
+    if (m->cluster == MODEL_OF_ITS_OWN)
+        return id->flags == 0 && id->cluster_id.bytes[0] == 7;
+    m->seen_joined = (id->flags & KL_STORE_JOINS) == 0;
+    if (m->seen_joined)
+        return m->cluster != MODEL_JOINS &&
+               kl_base_uuid_equal(&id->cluster_id, &model_cluster_id);
+    return m->cluster != MODEL_JOINED && kl_base_uuid_is_zero(&id->cluster_id);
+}
+
 int model_check(struct model *m, struct store_fixture *f, int was_killed,
                 char *why, size_t why_size)
 {
     struct kl_store_log *log;
     int known;
 
+    if (!model_check_cluster(m, f->store)) {
+        snprintf(why, why_size, "the cluster");
+        return 0;
+    }
     for (log = kl_store_next(f->store, NULL); log;
          log = kl_store_next(f->store, log)) {
         known = 0;
@@ -447,8 +467,11 @@ static int change_is_durable(const struct model_log *log,
     return 0;
 }
 
-void model_note(struct model *m)
+void model_note(struct model *m, const struct kl_store *s)
 {
+    if (m->cluster == MODEL_ADOPTING && s &&
+        !(kl_store_identity(s)->flags & KL_STORE_JOINS))
+        m->cluster = MODEL_JOINED;
     for (int i = 0; i < MODEL_LOGS; i++) {
         struct model_log *log = &m->logs[i];
         const struct model_change *c;
@@ -514,4 +537,6 @@ void model_settle(struct model *m)
     }
     m->durable = m->sequence;
     m->is_formatted = 1;
+    if (m->cluster != MODEL_OF_ITS_OWN)
+        m->cluster = m->seen_joined ? MODEL_JOINED : MODEL_JOINS;
 }

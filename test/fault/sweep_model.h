@@ -48,6 +48,16 @@ struct model_log
     int64_t seen_start;
 };
 
+/* Whose the store is. */
+enum model_cluster {
+    MODEL_OF_ITS_OWN,
+    MODEL_JOINS,    /* nobody has found a cluster */
+    MODEL_ADOPTING, /* it is found, but nobody was told that it is durable */
+    MODEL_JOINED
+};
+
+extern const struct kl_base_uuid model_cluster_id; /* that is joined */
+
 struct model
 {
     struct model_log logs[MODEL_LOGS];
@@ -58,6 +68,8 @@ struct model
     int is_unordered;
     int is_formatted;
     int32_t epoch;
+    enum model_cluster cluster;
+    int seen_joined; /* by the last check */
 };
 
 /* What the changes of a model are kept in. */
@@ -75,7 +87,7 @@ struct model_change *model_add(struct model *m, struct model_log *log,
 uint64_t model_hash(uint64_t tag, int count, uint32_t value_size);
 /* Takes from the open store what it reports as durable, and starts that
  * retention has moved. */
-void model_note(struct model *m);
+void model_note(struct model *m, const struct kl_store *s);
 /* Everything is durable: after a clean stop. */
 void model_note_all(struct model *m);
 void model_forget_handles(struct model *m);

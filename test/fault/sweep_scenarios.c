@@ -23,27 +23,29 @@ static void scenario_look_back(struct work *w, sim_hook_fn hook)
 /* ---- an older folder ------------------------------------------------------
  */
 
-/* As the first version left it. */
-static void upgrade_downgrade(struct work *w)
+/* As an older version left it; the first one had less. */
+static void upgrade_downgrade(struct work *w, uint16_t version)
 {
     sim_hook_fn hook = scenario_look_away(w);
     struct kl_store_identity identity = w->f.config.format;
     struct kl_base_buf buf;
 
-    identity.version = 1;
+    identity.version = version;
     kl_base_buf_init(&buf, &w->f.alloc.alloc);
     need_ok(kl_store_identity_encode(&buf, &identity));
     store_fixture_save(&w->f, "data/identity", buf.data, buf.size);
     kl_base_buf_deinit(&buf);
-    store_fixture_unlink(&w->f, "data/reserve");
-    store_fixture_unlink(&w->f, "data/quorum.a");
-    store_fixture_unlink(&w->f, "data/quorum.b");
+    if (version < KL_STORE_FORMAT_QUORUM) {
+        store_fixture_unlink(&w->f, "data/reserve");
+        store_fixture_unlink(&w->f, "data/quorum.a");
+        store_fixture_unlink(&w->f, "data/quorum.b");
+    }
     scenario_look_back(w, hook);
 }
 
 static void scenario_upgrade(struct work *w)
 {
-    for (int i = 0; i < 2; i++) {
+    for (uint16_t i = 0; i < 4; i++) {
         if (i == 0) {
             work_create(w, 0, KL_STORE_FLUSH_COMMIT, 8192);
             work_create(w, 1, KL_STORE_FLUSH_INTERVAL, 8192);
@@ -53,11 +55,11 @@ static void scenario_upgrade(struct work *w)
         work_truncate(w, 0, 1);
         work_settle(w);
         work_turn(w, (int)work_random(w, 6));
-        if (i == 0)
+        if (i % 2 == 0)
             work_crash(w);
         else
             work_stop(w);
-        upgrade_downgrade(w);
+        upgrade_downgrade(w, 1 + i / 2);
         work_open(w);
     }
     work_append(w, 0, 1, 700);

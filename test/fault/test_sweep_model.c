@@ -16,7 +16,7 @@ static char why[512];
 static void turn(void)
 {
     work_turn(&w, 30);
-    model_note(&w.model);
+    model_note(&w.model, w.f.store);
 }
 
 static void reopen(void)

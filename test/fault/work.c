@@ -20,6 +20,11 @@ void work_init(struct work *w, const struct work_scenario *scenario)
         w->f.config.file_max = scenario->file_max;
     for (int i = 0; i < MODEL_LOGS; i++)
         w->model.logs[i].id = store_fixture_id(i / 2, i);
+    if (!scenario->joins)
+        return;
+    w->model.cluster = MODEL_JOINS;
+    w->f.config.format.flags = KL_STORE_JOINS;
+    memset(&w->f.config.format.cluster_id, 0, 16);
 }
 
 int work_accepts(const struct work *w, int code, const char *what)
@@ -84,6 +89,10 @@ void work_open(struct work *w)
         return;
     }
     w->model.is_formatted = 1;
+    if (w->model.cluster == MODEL_ADOPTING)
+        w->model.cluster = kl_store_identity(w->f.store)->flags & KL_STORE_JOINS
+                               ? MODEL_JOINS
+                               : MODEL_JOINED;
     for (log = w->model.logs; log < w->model.logs + MODEL_LOGS; log++)
         log->handle = kl_store_find(w->f.store, &log->id);
     if (w->opened)
@@ -285,6 +294,14 @@ void work_reset(struct work *w, int log, int64_t by)
         return;
     c = model_add(&w->model, m, MODEL_RESET, offset);
     c->epoch = epoch;
+}
+
+void work_adopt(struct work *w)
+{
+    if (w->f.store && w->model.cluster != MODEL_JOINED &&
+        work_accepts(w, kl_store_adopt_cluster(w->f.store, &model_cluster_id),
+                     "adopt"))
+        w->model.cluster = MODEL_ADOPTING;
 }
 
 void work_checkpoint(struct work *w)

@@ -17,6 +17,7 @@ struct work_scenario
     void (*prepare)(struct work *w); /* before any fault; may be NULL */
     void (*run)(struct work *w);
     int is_format;       /* the first opening is part of it */
+    int joins;           /* a cluster that it has to find */
     uint64_t seed;       /* of what it does */
     int64_t flush_bytes; /* of interval logs */
     int64_t retention_bytes;
@@ -73,6 +74,8 @@ void work_start(struct work *w, int log, int64_t by);
 void work_delete(struct work *w, int log);
 /* So far from its start: before it, in the log, or beyond its end. */
 void work_reset(struct work *w, int log, int64_t by);
+/* The cluster that it joins is found. */
+void work_adopt(struct work *w);
 /* A checkpoint as soon as possible. */
 void work_checkpoint(struct work *w);
 /* All frames from a place in the log on, and look-ups on the way. */

@@ -342,6 +342,29 @@ static void scenario_mixed(struct work *w)
     work_turn(w, 30);
 }
 
+/* A store that joins a cluster, and is ended on the way. */
+static void scenario_adopt(struct work *w)
+{
+    work_create(w, 0, KL_STORE_FLUSH_COMMIT, 8192);
+    for (int i = 0; i < 3; i++) {
+        work_append(w, 0, 2, 400);
+        if (i == 1)
+            work_checkpoint(w);
+        work_settle(w);
+        work_adopt(w);
+        if (i == 2)
+            work_append(w, 0, 1, 400);
+        work_turn(w, (int)work_random(w, i + 1));
+        if (i < 2)
+            work_crash(w);
+        else
+            work_stop(w);
+        work_open(w);
+    }
+    work_append(w, 0, 1, 400);
+    work_turn(w, 10);
+}
+
 const struct work_scenario work_scenarios[] = {
     {.name = "format", .run = work_format, .is_format = 1},
     {.name = "append", .run = work_append_some},
@@ -360,6 +383,7 @@ const struct work_scenario work_scenarios[] = {
     {.name = "delete before",
      .run = scenario_delete_before,
      .flush_bytes = 3000},
+    {.name = "adopt", .run = scenario_adopt, .joins = 1},
     {.name = "checkpoint", .run = scenario_checkpoint, .flush_bytes = 2500},
     {.name = "many", .run = scenario_many, .flush_bytes = 3000},
     {.name = "few handles",
