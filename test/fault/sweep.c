@@ -48,10 +48,12 @@ static void sweep_point(struct sweep *s, enum sim_call call, enum sim_when when,
 {
     model_note(&s->w.model, s->w.f.store);
     if (s->disk->version == s->seen_version &&
-        s->w.model.durable == s->seen_durable)
+        s->w.model.durable == s->seen_durable &&
+        s->w.model.cluster == s->seen_cluster)
         return;
     s->seen_version = s->disk->version;
     s->seen_durable = s->w.model.durable;
+    s->seen_cluster = s->w.model.cluster;
     s->call = call;
     s->when = when;
     snprintf(s->path, sizeof s->path, "%s", path);

@@ -46,6 +46,7 @@ struct sweep
     uint64_t twice_images; /* of kills and all cuts in the recovery after */
     uint64_t seen_version;
     uint64_t seen_durable;
+    enum model_cluster seen_cluster;
     enum sim_call call; /* at the point */
     enum sim_when when;
     char path[256];
