@@ -2,7 +2,10 @@
  * When the image is recent enough to act on. After a start, and after the image
  * was replaced by a snapshot, the logs are left alone until a record of the
  * current epoch is applied: then all that was committed before its leader was
- * elected is, and a topic that the image lacks was really deleted.
+ * elected is, and a topic that the image lacks was really deleted. But who
+ * starts again within that epoch has applied more of it before than it knows to
+ * be committed now: what its log held at the start is waited for as well, or
+ * cut by a leader that never had it.
  */
 #include "runtime/state.h"
 
@@ -21,6 +24,8 @@ static int catch_up_is_done(const struct kl_runtime_node *n)
         return 0;
     kl_store_log_view(m->log, &log);
     epochs = log.epochs;
+    if (m->applied < m->open_leo && m->applied < log.leo)
+        return 0;
     if (epochs->count && epochs->items[epochs->count - 1].epoch == view.epoch)
         return m->applied > epochs->items[epochs->count - 1].start;
     /* The record is within a snapshot that the log begins behind. */

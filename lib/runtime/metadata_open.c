@@ -48,7 +48,12 @@ static int metadata_open_log(struct kl_runtime_node *n,
     int r;
 
     n->metadata.log = kl_store_find(n->store, &id);
+    n->metadata.open_leo = 0;
     if (n->metadata.log) {
+        struct kl_store_view view;
+
+        kl_store_log_view(n->metadata.log, &view);
+        n->metadata.open_leo = view.leo;
         kl_store_log_configure(n->metadata.log, &config);
         return 0;
     }

@@ -108,6 +108,7 @@ struct kl_runtime_metadata
     size_t served_count;          /* commands of other nodes */
     struct kl_runtime_timer tick; /* of the controller */
     int is_caught_up;             /* logs follow the image */
+    int64_t open_leo;             /* of the log, when it was opened */
 
     int64_t commit;  /* may be applied up to here */
     int64_t applied; /* is */

@@ -281,6 +281,50 @@ START_TEST(snapshot_for_one_that_was_away)
 }
 END_TEST
 
+static uint64_t log_count(int index)
+{
+    return kl_base_stat_get(&kl_store_stats(node(index)->store)->logs);
+}
+
+/* A node that has no peers yet knows of what it had applied no more than its
+ * last snapshot says. It deletes nothing on that word. */
+START_TEST(restart_behind_a_snapshot)
+{
+    uint64_t logs[3];
+    char name[32];
+
+    cluster_fixture_init(&c, 3);
+    config_all("metadata.log.max.record.bytes.between.snapshots", "65536");
+    cluster_fixture_open_all(&c);
+    make_voter(1);
+    make_voter(2);
+    for (int i = 0; kl_base_stat_get(&node(0)->stats.snapshots) < 2; i++) {
+        (void)snprintf(name, sizeof name, "t%d", i);
+        ck_assert_int_eq(create(name), 0);
+    }
+    for (int i = 0; i < 6; i++) {
+        (void)snprintf(name, sizeof name, "after%d", i);
+        ck_assert_int_eq(create(name), 0);
+    }
+    for (int i = 0; i < 3; i++)
+        cluster_fixture_until(&c, has_topic(i, "after5"));
+    for (int i = 0; i < 3; i++) {
+        logs[i] = log_count(i);
+        cluster_fixture_crash(&c, i);
+    }
+    for (int i = 0; i < 3; i++) {
+        cluster_fixture_open(&c, i);
+        for (int round = 0; round < 200; round++)
+            cluster_fixture_round(&c);
+        ck_assert_uint_eq(log_count(i), logs[i]);
+        cluster_fixture_crash(&c, i);
+    }
+    cluster_fixture_open_all(&c);
+    for (int i = 0; i < 3; i++)
+        ck_assert_uint_eq(log_count(i), logs[i]);
+}
+END_TEST
+
 /* One call for memory fails, at each node in turn, wherever that is. */
 START_TEST(memory_fails)
 {
@@ -572,6 +616,7 @@ Suite *suite_runtime_quorum(void)
     tcase_add_test(tc, all_restart);
     tcase_add_test(tc, leader_is_cut_off);
     tcase_add_test(tc, snapshot_for_one_that_was_away);
+    tcase_add_test(tc, restart_behind_a_snapshot);
     tcase_add_test(tc, memory_fails);
     tcase_add_test(tc, folder_from_a_backup);
     tcase_add_test(tc, folder_wiped);
