@@ -27,13 +27,14 @@ static struct
     int count; /* calls so far */
 } calls;
 
-/* Whether this call fails; then errno is set. */
+/* Whether this call fails; then errno is set. Other tests have threads. */
 static int calls_fail(void)
 {
-    calls.count++;
-    if (calls.last && calls.count >= calls.last)
+    int count = __atomic_add_fetch(&calls.count, 1, __ATOMIC_RELAXED);
+
+    if (calls.last && count >= calls.last)
         errno = calls.last_errno;
-    else if (calls.every && calls.count % calls.every == 0)
+    else if (calls.every && count % calls.every == 0)
         errno = calls.number;
     else
         return 0;
