@@ -25,6 +25,8 @@ enum {
     QUORUM_RETRY_MS = 10
 };
 
+#define QUORUM_PATIENCE "600000"
+
 /* ---- three threads ------------------------------------------------------- */
 
 /* A thread that writes what it is told; the first file is the caller's. */
@@ -167,6 +169,9 @@ static void quorum_open(struct quorum_rig *rig, int index)
     quorum_set(config, "node.id", id);
     quorum_set(config, "wal.bytes", "4m");
     quorum_set(config, "advertised.listeners", id);
+    /* Nobody polls the first one while the raw loop runs. */
+    quorum_set(config, "controller.quorum.fetch.timeout.ms", QUORUM_PATIENCE);
+    quorum_set(config, "broker.session.timeout.ms", QUORUM_PATIENCE);
     if (index)
         quorum_set(config, "controller.quorum.bootstrap.servers", "1@1");
     bench_check(kl_node_new(&node, config), "node");
