@@ -15,8 +15,9 @@ struct interval_walk
     struct kl_store_segment_info last; /* where the walk ended */
     uint32_t kept;                     /* segments up to and with last */
     int changed;                       /* something is not as the slot says */
-    int accepted; /* the segment walked last is one of the log */
-    int lost;     /* it is shorter than what had been synced */
+    int accepted;  /* the segment walked last is one of the log */
+    int lost;      /* it is shorter than what had been synced */
+    int is_synced; /* what was there at first, names too, is on the medium */
     int64_t cut;
     int rc;
 };
@@ -132,8 +133,8 @@ static int interval_file(struct interval_walk *w,
         rc = 1;
     /* Or an opening that was killed had cut it already, and not synced. */
     if (rc >= 0 &&
-        (scan->position > from || scan->position < size ||
-         w->cut != INT64_MAX) &&
+        (scan->position < size ||
+         (!w->is_synced && (scan->position > from || w->cut != INT64_MAX))) &&
         ops->sync(scan->file))
         rc = KL_EIO;
     w->changed |= scan->position > from || rc == 0;
@@ -234,6 +235,24 @@ static int interval_fasten(struct kl_store_log *log)
     return rc == KL_ENOENT ? 0 : rc; /* it has no files yet */
 }
 
+/* Bytes of what was kept, but for the last segment, which is open again. */
+static void interval_count(struct interval_walk *w)
+{
+    w->log->bytes = 0;
+    for (uint32_t i = 0; i + 1 < w->kept; i++)
+        w->log->bytes += w->manifest.segments[i].size - KL_STORE_BLOCK;
+}
+
+/* Whether the manifest says what it has to: of the open segment, the base. */
+static int interval_is_listed(const struct interval_walk *w)
+{
+    const struct kl_store_manifest *m = &w->manifest;
+
+    return w->kept == m->count && m->truncation == w->log->truncation &&
+           m->segments[m->count - 1].base == w->last.base &&
+           m->segments[m->count - 1].end < 0;
+}
+
 /* The manifest of what was kept; the last segment is open again. */
 static int interval_manifest(struct interval_walk *w)
 {
@@ -248,9 +267,6 @@ static int interval_manifest(struct interval_walk *w)
     log->store->folders_dirty = 1; /* the kill may have come before that */
     m->count = w->kept;
     m->truncation = log->truncation;
-    log->bytes = 0;
-    for (uint32_t i = 0; i + 1 < w->kept; i++)
-        log->bytes += m->segments[i].size - KL_STORE_BLOCK;
     if (w->kept > 0) {
         m->segments[w->kept - 1] = w->last;
         m->segments[w->kept - 1].end = -1;
@@ -375,11 +391,28 @@ static int64_t interval_lowest(const struct kl_store_replay *r, uint32_t above)
     return lowest;
 }
 
+/* Makes durable what the walk has found, and lists it: an idle log costs two
+ * reads, and nothing is written. */
+static int interval_keep(struct interval_walk *w,
+                         const struct kl_store_replay *r, int rebuilt)
+{
+    const struct kl_store_manifest *m = &w->manifest;
+
+    if (m->count > 0 && (w->changed || rebuilt || w->kept != m->count ||
+                         m->truncation != w->log->truncation)) {
+        interval_count(w);
+        return w->is_synced && !rebuilt && interval_is_listed(w)
+                   ? 0
+                   : interval_manifest(w);
+    }
+    return r && r->count > 0 && !w->is_synced ? interval_fasten(w->log) : 0;
+}
+
 int kl_store_interval_recover(struct kl_store_log *log,
-                              const struct kl_store_replay *r,
+                              const struct kl_store_replay *r, int is_synced,
                               struct kl_base_error *error)
 {
-    struct interval_walk w = {.log = log};
+    struct interval_walk w = {.log = log, .is_synced = is_synced};
     char path[KL_STORE_PATH_MAX];
     int rebuilt;
     int rc =
@@ -395,13 +428,8 @@ int kl_store_interval_recover(struct kl_store_log *log,
         interval_distrust(&w, interval_lowest(r, 0));
         rc = interval_walk_epochs(&w);
     }
-    /* An idle log costs two reads, and nothing is written. */
-    if (rc == 0 && w.manifest.count > 0 &&
-        (w.changed || rebuilt || w.kept != w.manifest.count ||
-         w.manifest.truncation != log->truncation))
-        rc = interval_manifest(&w);
-    else if (rc == 0 && r && r->count > 0)
-        rc = interval_fasten(log);
+    if (rc == 0)
+        rc = interval_keep(&w, r, rebuilt);
     if (rc == 0)
         interval_install(&w);
     /* A truncated log goes on in a segment of its own. */

@@ -297,20 +297,33 @@ static int recover_replay(struct kl_store_recovery *r)
     return rc ? rc : recover_written(r, first, &r->plans);
 }
 
+/* Where there are many interval logs, one call makes durable all that they
+ * have. is_synced_out: it did. */
+static int recover_sync_intervals(struct kl_store *s, int *is_synced_out)
+{
+    struct kl_store_log *log = NULL;
+    int count = 0, rc = KL_EUNSUPPORTED;
+
+    while ((log = kl_store_next(s, log)))
+        count += log->flush == KL_STORE_FLUSH_INTERVAL;
+    if (count > KL_STORE_SYNC_MANY)
+        rc = kl_store_sync_all(s->slots[0]);
+    *is_synced_out = rc == 0;
+    return rc == KL_EUNSUPPORTED ? 0 : rc;
+}
+
 static int recover_intervals(struct kl_store_recovery *r)
 {
     struct kl_store *s = r->store;
-    int clean = (r->slot.flags & KL_STORE_SLOT_CLEAN) && r->groups == 0;
-    struct kl_store_log *log;
-    int rc = 0;
+    struct kl_store_log *log = NULL;
+    int is_synced, rc;
 
-    for (log = kl_store_next(s, NULL); log && rc == 0;
-         log = kl_store_next(s, log)) {
-        struct kl_store_replay *plan = log->user;
-
-        if (log->flush == KL_STORE_FLUSH_INTERVAL && !clean)
-            rc = kl_store_interval_recover(log, plan, r->error);
-    }
+    if ((r->slot.flags & KL_STORE_SLOT_CLEAN) && r->groups == 0)
+        return 0;
+    rc = recover_sync_intervals(s, &is_synced);
+    while (rc == 0 && (log = kl_store_next(s, log)))
+        if (log->flush == KL_STORE_FLUSH_INTERVAL)
+            rc = kl_store_interval_recover(log, log->user, is_synced, r->error);
     return rc;
 }
 

@@ -708,7 +708,7 @@ int kl_store_replay_end(struct kl_store_replay *r, struct kl_base_error *error);
 /* Looks at what an interval log has above its synced end. r: its truncations
  * in the WAL, or NULL. */
 int kl_store_interval_recover(struct kl_store_log *log,
-                              const struct kl_store_replay *r,
+                              const struct kl_store_replay *r, int is_synced,
                               struct kl_base_error *error);
 
 #include "store/scan.h"

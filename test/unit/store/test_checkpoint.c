@@ -379,6 +379,8 @@ START_TEST(open_costs_a_few_syncs)
     static const enum trace_vfs_kind slow[] = {
         TRACE_VFS_TRUNCATE, TRACE_VFS_RENAME, TRACE_VFS_UNLINK};
     enum { LOGS = 200, SYNCS = 30 };
+    const enum kl_store_flush flush =
+        _i ? KL_STORE_FLUSH_INTERVAL : KL_STORE_FLUSH_COMMIT;
     uint64_t syncs = 0, others = 0;
 
     fx.config.file_max = 1024;
@@ -389,10 +391,9 @@ START_TEST(open_costs_a_few_syncs)
     for (int i = 0; i < LOGS; i++) {
         struct kl_store_id other = store_fixture_id(1, i);
 
-        store_fixture_fill(
-            &fx,
-            store_fixture_create(&fx, &other, KL_STORE_FLUSH_COMMIT, 1 << 20),
-            1, 100, (uint64_t)i);
+        store_fixture_fill(&fx,
+                           store_fixture_create(&fx, &other, flush, 1 << 20), 1,
+                           100, (uint64_t)i);
         if (i % 10 == 0)
             store_fixture_settle(&fx);
     }
@@ -483,7 +484,7 @@ Suite *suite_store_checkpoint(void)
     tcase_add_test(t, deletion_interrupted_at_any_moment);
     tcase_add_test(t, failed_sync_of_a_segment_fails_the_store);
     tcase_add_test(t, checkpoint_without_memory_is_tried_again);
-    tcase_add_test(t, open_costs_a_few_syncs);
+    tcase_add_loop_test(t, open_costs_a_few_syncs, 0, 2);
     tcase_add_test(t, many_logs_are_synced_at_once);
     suite_add_tcase(suite, t);
     return suite;

@@ -2,6 +2,7 @@
  * Interval logs: acknowledged once written, kept after a crash as far as the
  * frames are whole, never with anything that had been cut.
  */
+#include "sim_disk.h"
 #include "store_fixture.h"
 
 #include <check.h>
@@ -486,6 +487,66 @@ START_TEST(start_moves_and_drops_segments)
 }
 END_TEST
 
+/* Many logs after a kill, each with records above its synced end, some cut in
+ * a frame: what an open has shown survives a power cut right behind it. */
+START_TEST(many_logs_keep_what_was_shown)
+{
+    enum { LOGS = 40, RECORDS = 12 };
+    struct sim_choice lost = {.profile = SIM_ADVERSARY, .fate = SIM_FATE_LOST};
+    struct kl_store_id other;
+    int64_t leo[LOGS];
+
+    store_fixture_crash(&fx);
+    store_fixture_simulate(&fx, (uint64_t)_i);
+    fx.config.file_max = 512;
+    ck_assert_int_eq(store_fixture_open(&fx), 0);
+    for (int i = 0; i < LOGS; i++) {
+        other = store_fixture_id(1, i);
+        subject =
+            store_fixture_create(&fx, &other, KL_STORE_FLUSH_INTERVAL, 8192);
+        store_fixture_settle(&fx);
+        store_fixture_fill(&fx, subject, i % RECORDS, 1000, (uint64_t)i);
+        store_fixture_settle(&fx);
+        if (i == LOGS / 2)
+            checkpoint();
+    }
+    for (int i = 0; i < LOGS; i++) {
+        other = store_fixture_id(1, i);
+        subject = kl_store_find(fx.store, &other);
+        store_fixture_fill(&fx, subject, 1 + i % 3, 1000, (uint64_t)i);
+        store_fixture_settle(&fx);
+        if (i % 5 == 0) {
+            char path[KL_STORE_PATH_MAX];
+            size_t size;
+            uint8_t *data;
+
+            segment_path(kl_store_files_active(subject)->info.base, path);
+            data = store_fixture_load(&fx, path, &size);
+            store_fixture_save(&fx, path, data, size - 100);
+            free(data);
+        }
+    }
+    for (int life = 0; life < 3; life++) {
+        if (life == 0)
+            store_fixture_crash(&fx); /* a kill: all is still there */
+        else
+            store_fixture_cut_power(&fx, lost);
+        ck_assert_int_eq(store_fixture_open(&fx), 0);
+        for (int i = 0; i < LOGS; i++) {
+            other = store_fixture_id(1, i);
+            subject = kl_store_find(fx.store, &other);
+            if (life == 0) {
+                leo[i] = store_fixture_view(subject).leo;
+                ck_assert_int_eq(leo[i],
+                                 i % RECORDS + 1 + i % 3 - (i % 5 == 0));
+            }
+            ck_assert_int_eq(store_fixture_view(subject).leo, leo[i]);
+            store_fixture_expect(&fx, subject, 0, leo[i], 1000, (uint64_t)i);
+        }
+    }
+}
+END_TEST
+
 Suite *suite_store_interval(void);
 
 Suite *suite_store_interval(void)
@@ -511,6 +572,7 @@ Suite *suite_store_interval(void)
     tcase_add_test(t, truncation_starts_a_new_segment);
     tcase_add_loop_test(t, what_was_cut_stays_cut, 0, 16);
     tcase_add_test(t, start_moves_and_drops_segments);
+    tcase_add_loop_test(t, many_logs_keep_what_was_shown, 0, 4);
     suite_add_tcase(suite, t);
     return suite;
 }
