@@ -145,7 +145,11 @@ START_TEST(restart)
         cluster_fixture_stop(&c, 2);
     since = c.now_ns;
     cluster_fixture_open(&c, 2);
-    cluster_fixture_until(&c, cluster_fixture_is_active(&c, 2));
+    /* What an image says of the start before is not for this one. */
+    while (!cluster_fixture_is_active(&c, 2)) {
+        ck_assert_int_ne(led(2, &id), 0);
+        cluster_fixture_round(&c);
+    }
     /* It does not wait for the session of the start before. */
     ck_assert_int_lt((c.now_ns - since) / 1000000, 2000);
     ck_assert_int_gt(node(2)->broker.epoch, epoch);

@@ -158,12 +158,15 @@ START_TEST(answer_is_lost)
                                    .number = 1,
                                    .replication = 1};
     struct kl_runtime_op *op = cluster_fixture_begin(&c, 1, &wish);
+    int64_t cut;
 
     ck_assert_int_eq(kl_runtime_poll(node(1), 0), 0);
     ck_assert_int_eq(kl_runtime_op_is_done(op), 0);
     cluster_fixture_cut(&c, 1);
+    cut = c.now_ns;
     cluster_fixture_until(&c, kl_runtime_op_is_done(op));
     ck_assert_int_eq(op->code, KL_EUNKNOWN);
+    ck_assert_int_lt((c.now_ns - cut) / 1000000, 1000);
     kl_runtime_op_unref(op);
     cluster_fixture_join(&c, 1);
     ck_assert_int_eq(run(1, KL_RUNTIME_CREATE_TOPIC, "u", 1), 0);
