@@ -99,6 +99,33 @@ START_TEST(commands_anywhere)
 }
 END_TEST
 
+/* A node with a slow disk: what is done elsewhere is done when it is there. */
+START_TEST(done_is_there)
+{
+    struct kl_runtime_wish wish = {.type = KL_RUNTIME_CREATE_TOPIC,
+                                   .topic = "t",
+                                   .number = 1,
+                                   .replication = 1};
+    const struct kl_runtime_topic *topic;
+    struct kl_runtime_op *op;
+
+    trace_lanes_hold_all(&c.nodes[1].f.jobs, TRACE_LANES_BEFORE);
+    op = cluster_fixture_begin(&c, 1, &wish);
+    cluster_fixture_until(
+        &c, kl_controller_topic_find(node(0)->metadata.controller, "t"));
+    for (int i = 0; i < 500; i++)
+        cluster_fixture_round(&c);
+    ck_assert_int_eq(kl_runtime_op_is_done(op), 0);
+    trace_lanes_hold_all(&c.nodes[1].f.jobs, TRACE_LANES_FREE);
+    cluster_fixture_until(&c, kl_runtime_op_is_done(op));
+    ck_assert_int_eq(op->code, 0);
+    kl_runtime_op_unref(op);
+    topic = kl_runtime_topic_get(node(1), "t");
+    ck_assert_ptr_nonnull(topic);
+    kl_runtime_topic_unref(node(1), topic);
+}
+END_TEST
+
 START_TEST(configuration_goes_along)
 {
     struct kl_base_config config;
@@ -286,6 +313,7 @@ Suite *suite_runtime_forward(void)
 
     tcase_add_checked_fixture(t, setup, teardown);
     tcase_add_test(t, commands_anywhere);
+    tcase_add_test(t, done_is_there);
     tcase_add_test(t, configuration_goes_along);
     tcase_add_test(t, errors_have_texts);
     tcase_add_test(t, no_controller);
