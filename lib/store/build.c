@@ -320,7 +320,8 @@ int kl_store_build_log_end(struct kl_store_build *b, int64_t leo)
         leo = b->next;
     if (leo < log->start)
         leo = log->start;
-    kl_batch_epochs_truncate(&log->epochs, leo + 1);
+    if (leo < INT64_MAX)
+        kl_batch_epochs_truncate(&log->epochs, leo + 1);
     /* What follows is appended behind the gap. */
     if (b->segment_count > 0 && leo > b->next)
         rc = build_begin_segment(b, leo);

@@ -349,7 +349,8 @@ static void interval_install(struct interval_walk *w)
         log->leo = log->start;
     log->durable_leo = log->interval->synced_leo = log->leo;
     log->active = log->interval->synced_active = w->last;
-    kl_batch_epochs_truncate(&log->epochs, log->leo + 1);
+    if (log->leo < INT64_MAX)
+        kl_batch_epochs_truncate(&log->epochs, log->leo + 1);
 }
 
 /* What the slot says was synced above a truncation that came after it is void,

@@ -234,11 +234,11 @@ static void space_job_run(struct kl_os_job *job)
     }
     kl_store_path(sp->store, NULL, path);
     sp->code = vfs->ops->space(vfs, path, &room);
-    sp->missing = room < sp->needed ? sp->needed - room : 0;
+    sp->lacks = room < sp->needed ? sp->needed - room : 0;
     if (sp->code == 0)
-        sp->code = sp->missing ? KL_EDISKFULL : space_make(sp);
-    if (sp->code == KL_EDISKFULL && !sp->missing)
-        sp->missing = KL_STORE_BLOCK; /* there is less than it says */
+        sp->code = sp->lacks ? KL_EDISKFULL : space_make(sp);
+    if (sp->code == KL_EDISKFULL && !sp->lacks)
+        sp->lacks = KL_STORE_BLOCK; /* there is less than it says */
 }
 
 static void space_set(struct kl_store *s, uint64_t size, int full)
@@ -264,6 +264,7 @@ static void space_job_done(struct kl_os_job *job)
     char path[KL_STORE_PATH_MAX];
 
     sp->busy = 0;
+    sp->missing = sp->lacks;
     sp->look_ns = s->now_ns + SPACE_LOOK_NS;
     if (sp->code == 0 && sp->is_release) {
         space_released(s);
@@ -283,7 +284,7 @@ static void space_submit(struct kl_store *s, int is_release)
     struct kl_store_space *sp = &s->space;
 
     sp->is_release = (uint8_t)is_release;
-    sp->missing = 0;
+    sp->missing = sp->lacks = 0;
     sp->needed = space_needed(sp);
     sp->busy = 1;
     sp->job.run = space_job_run;

@@ -154,6 +154,7 @@ struct kl_store_space
     uint64_t used;           /* frames of all logs, on disk or accepted */
     uint64_t needed;         /* free bytes that the job looks for */
     uint64_t missing;        /* of them, as the last look has found */
+    uint64_t lacks;          /* the same, of a look under way: the lane's */
     uint64_t over_at; /* disk_bytes when an append was beyond the limit */
     uint64_t over_by;
     int64_t look_ns; /* when full: the next look at free space */

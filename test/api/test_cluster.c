@@ -46,7 +46,7 @@ static void teardown(void)
 /* The first folder is a cluster of its own, the others join it. */
 static void node_open(int i)
 {
-    char id[8];
+    char id[16];
     char endpoint[16];
     const char *pairs[] = {"node.id",
                            id,
