@@ -96,6 +96,58 @@ static int dispatch_is_of_quorum(const struct kl_wire_message *m)
     }
 }
 
+/* What changes something and was sent by request.c, whose ids rise: delivered
+ * once more, it is not carried out again. Raft judges its own messages. */
+static int dispatch_is_request(const struct kl_wire_message *m)
+{
+    switch (m->envelope.api_key) {
+    case KL_WIRE_ADD_RAFT_VOTER:
+    case KL_WIRE_REMOVE_RAFT_VOTER:
+        return !m->envelope.is_response;
+    case KL_WIRE_DESCRIBE_CLUSTER:
+        return 0;
+    default:
+        return !m->envelope.is_response && !dispatch_is_of_quorum(m);
+    }
+}
+
+/* Of the session, or the one to be forgotten for it. */
+static struct kl_runtime_seen *
+dispatch_seen(struct kl_runtime_links *links,
+              const struct kl_base_uuid *session_id)
+{
+    struct kl_runtime_seen *oldest = &links->seen[0];
+
+    for (size_t i = 0; i < KL_RUNTIME_SEEN_MAX; i++) {
+        struct kl_runtime_seen *s = &links->seen[i];
+
+        if (s->used && kl_base_uuid_equal(&s->session_id, session_id))
+            return s;
+        if (s->used < oldest->used)
+            oldest = s;
+    }
+    *oldest = (struct kl_runtime_seen){.session_id = *session_id,
+                                       .correlation_id = -1};
+    return oldest;
+}
+
+static int dispatch_is_replay(struct kl_runtime_node *n,
+                              const struct kl_wire_message *m)
+{
+    struct kl_runtime_seen *s;
+
+    if (!dispatch_is_request(m))
+        return 0;
+    s = dispatch_seen(&n->links, &m->envelope.source_session);
+    s->used = ++n->links.used;
+    if (m->envelope.correlation_id <= s->correlation_id) {
+        dispatch_count(&n->stats.messages_replayed);
+        return 1;
+    }
+    s->correlation_id = m->envelope.correlation_id;
+    return 0;
+}
+
 void kl_runtime_dispatch(struct kl_runtime_node *n, struct kl_runtime_link *l,
                          const void *data, size_t size)
 {
@@ -103,7 +155,8 @@ void kl_runtime_dispatch(struct kl_runtime_node *n, struct kl_runtime_link *l,
 
     if (!dispatch_decode(n, l, data, size) ||
         !dispatch_is_ours(n, &m->envelope) ||
-        (l && !dispatch_is_known(n, l, &m->envelope)))
+        (l &&
+         (!dispatch_is_known(n, l, &m->envelope) || dispatch_is_replay(n, m))))
         return;
     dispatch_count(&n->stats.messages_received);
     if (m->envelope.is_response && kl_runtime_response(n, m))

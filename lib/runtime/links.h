@@ -10,7 +10,8 @@
 enum {
     KL_RUNTIME_ENDPOINT = 256,     /* longest text with its terminator */
     KL_RUNTIME_BOOTSTRAP_MAX = 16, /* nodes in the configuration */
-    KL_RUNTIME_LOST_MAX = 16
+    KL_RUNTIME_LOST_MAX = 16,
+    KL_RUNTIME_SEEN_MAX = 64 /* sessions whose requests are remembered */
 };
 
 /* An encoded message that waits. */
@@ -40,6 +41,14 @@ struct kl_runtime_link
     size_t waiting_bytes;
 };
 
+/* The last request of a session that was carried out. */
+struct kl_runtime_seen
+{
+    struct kl_base_uuid session_id;
+    int64_t correlation_id;
+    uint64_t used; /* the higher the later */
+};
+
 struct kl_runtime_links
 {
     struct kl_base_list all;
@@ -49,6 +58,8 @@ struct kl_runtime_links
     struct kl_base_buf bytes;       /* of the message that is sent */
     struct kl_base_buf lists;       /* behind the one that has come */
     struct kl_wire_message message;
+    struct kl_runtime_seen seen[KL_RUNTIME_SEEN_MAX];
+    uint64_t used;
 };
 
 /* ---- links.c, dispatch.c, endpoint.c ------------------------------------- */

@@ -73,6 +73,7 @@ struct kl_runtime_stats
     kl_base_stat messages_malformed;
     kl_base_stat messages_unknown;     /* of a kind or version of others */
     kl_base_stat messages_foreign;     /* of another cluster */
+    kl_base_stat messages_replayed;    /* requests that were seen before */
     kl_base_stat messages_misdirected; /* for or from another node */
     kl_base_stat calls;                /* requests sent to a controller */
     kl_base_stat calls_timed_out;

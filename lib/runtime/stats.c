@@ -88,6 +88,7 @@ static const struct stats_row stats_node[] = {
     NODE_ROW(messages_malformed, STATS_COUNTER, "Damaged messages."),
     NODE_ROW(messages_unknown, STATS_COUNTER, "Kinds or versions of others."),
     NODE_ROW(messages_foreign, STATS_COUNTER, "Messages of other clusters."),
+    NODE_ROW(messages_replayed, STATS_COUNTER, "Requests that came again."),
     NODE_ROW(messages_misdirected, STATS_COUNTER, "For or from other nodes."),
     NODE_ROW(calls, STATS_COUNTER, "Requests sent to the controller."),
     NODE_ROW(calls_timed_out, STATS_COUNTER, "Requests without an answer."),

@@ -70,6 +70,23 @@ static int transport_connect(void *user, uint64_t link, int32_t node_id,
     return 0;
 }
 
+static void message_copy(struct cluster_fixture *c, const void *data,
+                         size_t size)
+{
+    struct kl_wire_message m;
+    struct kl_base_buf lists;
+
+    if (!c->copy)
+        return;
+    kl_base_buf_init(&lists, &kl_base_alloc_libc);
+    if (kl_wire_message_decode(&m, data, size, &lists, NULL) == 0 &&
+        m.envelope.api_key == c->copy_of && !m.envelope.is_response) {
+        kl_base_buf_clear(c->copy);
+        kl_base_buf_append(c->copy, data, size);
+    }
+    kl_base_buf_deinit(&lists);
+}
+
 static int transport_send(void *user, uint64_t link, const void *data,
                           size_t size)
 {
@@ -78,6 +95,7 @@ static int transport_send(void *user, uint64_t link, const void *data,
 
     if (!l)
         return KL_ECLOSED;
+    message_copy(l->node[0]->cluster, data, size);
     /* Without memory at the other end the connection is lost. */
     if (kl_net_deliver(l->node[!side]->net, l->link[!side], data, size) == 0)
         return 0;

@@ -39,6 +39,9 @@ struct cluster_fixture
     struct cluster_link links[CLUSTER_LINKS];
     struct kl_os_clock clock;
     int64_t now_ns;
+    /* The last message with this api key is copied; NULL: none is. */
+    struct kl_base_buf *copy;
+    int16_t copy_of;
     int64_t wall_ms;
 };
 

@@ -38,6 +38,7 @@ static void ask_for_vote(int index)
     m.envelope.source_id = n->id;
     m.envelope.source_directory = id->directory_id;
     m.envelope.source_session = n->links.session_id;
+    m.envelope.correlation_id = ++n->requests.correlation_id;
     m.envelope.destination_id = view(index).leader_id;
     m.add_raft_voter_request.node_id = n->id;
     m.add_raft_voter_request.directory_id = id->directory_id;
@@ -573,6 +574,37 @@ START_TEST(messages_of_others)
 }
 END_TEST
 
+/* A command that was forwarded comes again when it does harm. */
+START_TEST(requests_replayed)
+{
+    struct kl_runtime_wish wish = {.type = KL_RUNTIME_DELETE_TOPIC,
+                                   .topic = "t"};
+    struct kl_base_buf copy;
+
+    open_voters(3);
+    kl_base_buf_init(&copy, &kl_base_alloc_libc);
+    c.copy_of = KL_WIRE_CREATE_TOPICS;
+    c.copy = &copy;
+    {
+        struct kl_runtime_wish create_wish = {.type = KL_RUNTIME_CREATE_TOPIC,
+                                              .topic = "t",
+                                              .number = 1,
+                                              .replication = 1};
+
+        ck_assert_int_eq(cluster_fixture_code(&c, 1, &create_wish), 0);
+    }
+    ck_assert_uint_gt(copy.size, 0);
+    c.copy = NULL;
+    ck_assert_int_eq(command(&wish), 0);
+    send_bytes(&copy);
+    ck_assert_uint_eq(kl_base_stat_get(&node(0)->stats.messages_replayed), 1);
+    ck_assert_int_eq(create("u"), 0);
+    cluster_fixture_until(&c, has_topic(1, "u"));
+    ck_assert(!has_topic(1, "t"));
+    kl_base_buf_deinit(&copy);
+}
+END_TEST
+
 /* Every bit of a message flipped on the way. A link that carries such bytes is
  * given up, and made again. */
 START_TEST(damaged_messages)
@@ -625,6 +657,7 @@ Suite *suite_runtime_quorum(void)
     tcase_add_test(tc, bad_bootstrap_servers);
     tcase_add_test(tc, one_transport_one_node);
     tcase_add_test(tc, messages_of_others);
+    tcase_add_test(tc, requests_replayed);
     tcase_add_test(tc, damaged_messages);
     suite_add_tcase(s, tc);
     return s;
