@@ -94,8 +94,8 @@ const struct kl_store_identity *kl_store_identity(const struct kl_store *s);
  * says so; a crash before it leaves the old or the new identity, and another
  * cluster than one that is on its way is KL_EEXIST. So is any where there is a
  * cluster id already. KL_EINVAL for a zero id, KL_ENOMEM, KL_EFAILED,
- * KL_ECLOSED. A failure fails the store; no room or descriptor is waited for.
- */
+ * KL_ECLOSED. A failure fails the store, but a want of room or descriptors is
+ * waited out. */
 int kl_store_adopt_cluster(struct kl_store *s,
                            const struct kl_base_uuid *cluster_id);
 /* Largest frame that fits into a group of this store's ring. */
