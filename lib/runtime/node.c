@@ -374,6 +374,9 @@ static void node_open_undo(struct kl_runtime_node *n, int code,
         (void)kl_base_error_set(error, code, "%s",
                                 kl_base_error_lookup(code)->text);
     node_await_reads(n);
+    kl_runtime_metadata_abort(n);
+    kl_runtime_broker_close(n);
+    kl_runtime_requests_close(n);
     kl_runtime_metadata_close(n);
     kl_runtime_links_close(n);
     kl_runtime_topics_clear(n);
