@@ -420,7 +420,7 @@ SIM_ARGS = $(if $(HOSTS),--hosts $(HOSTS))
 .PHONY: sim check-sim
 check-sim: ## the simulator's seeds of make check
 check-sim: $(KLSIM)
-	@$< --seeds $(if $(SANITIZED)$(filter cov,$(VARIANT)),100,2000) \
+	@$< --hosts 1 --seeds $(if $(SANITIZED)$(filter cov,$(VARIANT)),100,2000) \
 	    --jobs $(SIM_JOBS)
 
 sim: ## simulate clusters (SEED=n [SHRINK=file] or SEEDS=n, HOSTS=n)

@@ -16,7 +16,7 @@ static void actor_plan_start(struct host *h)
 static void actor_power_cut(struct host *h)
 {
     if (h->state == HOST_UP)
-        host_crash(h, host_draw_crash(h->w));
+        host_cut_power(h, host_draw_crash(h->w));
     actor_plan_start(h);
 }
 
@@ -109,6 +109,52 @@ static void actor_disk(struct host *h, enum fault_kind kind)
     }
 }
 
+static void actor_isolate(struct host *h)
+{
+    struct world *w = h->w;
+    int64_t until = w->now_ns + choice_log(w->choice, 10 * MS, w->o.cut_ns);
+
+    for (int i = 0; i < w->o.hosts; i++)
+        if (i != h->index)
+            net_cut(w, h->index, i, 1, until);
+}
+
+static void actor_net(struct host *h, enum fault_kind kind)
+{
+    struct world *w = h->w;
+    int64_t until = w->now_ns + choice_log(w->choice, 10 * MS, w->o.cut_ns);
+    int other = (h->index + 1 +
+                 (int)choice_below(w->choice, (uint64_t)w->o.hosts - 1)) %
+                w->o.hosts;
+
+    switch (kind) {
+    case FAULT_LINK_RESET:
+        net_reset(h);
+        break;
+    case FAULT_CUT:
+        net_cut(w, h->index, other, 1, until);
+        break;
+    case FAULT_CUT_ONE_WAY:
+        net_cut(w, h->index, other, 0, until);
+        break;
+    case FAULT_ISOLATE:
+        actor_isolate(h);
+        break;
+    case FAULT_ISOLATE_LEADER:
+        if (w->leader_id)
+            actor_isolate(&w->hosts[w->leader_id - 1]);
+        break;
+    case FAULT_SLOW:
+        net_slow(w, h->index, other, until);
+        break;
+    case FAULT_CORRUPT:
+        w->net.corrupt++;
+        break;
+    default:
+        net_replay(w, (int)choice_below(w->choice, NET_KEPT));
+    }
+}
+
 static void actor_do(struct host *h, enum fault_kind kind)
 {
     struct world *w = h->w;
@@ -140,7 +186,10 @@ static void actor_do(struct host *h, enum fault_kind kind)
         actor_wall_jump(h);
         break;
     default:
-        actor_disk(h, kind);
+        if (kind < FAULT_LINK_RESET)
+            actor_disk(h, kind);
+        else
+            actor_net(h, kind);
     }
 }
 

@@ -6,10 +6,17 @@
 #ifndef SIM_CHECK_H
 #define SIM_CHECK_H
 
+#include "raft/raft.h"
+
 #include <stddef.h>
 #include <stdint.h>
 
-enum { CHECK_HOSTS = 16, CHECK_TEXT = 256 };
+enum {
+    CHECK_HOSTS = 16,
+    CHECK_TEXT = 256,
+    CHECK_EPOCHS = 4096,
+    CHECK_OFFSETS = 16384
+};
 
 /* What can be seen of one node after it has done something. */
 struct observation
@@ -30,8 +37,13 @@ struct observation
     int64_t applied;
     int64_t snapshot_end; /* -1 = none */
     int is_voter;
+    int may_vote; /* what it promised is not lost */
     int fault;
-    uint64_t elections;
+    int is_caught_up;         /* its logs follow the image */
+    int32_t durable_voted_id; /* 0 or -1 = nobody */
+    uint32_t voter_count;
+    int32_t voters[CHECK_HOSTS];
+    struct kl_raft_counters counters;
     const char *broken; /* an invariant that the room itself names */
 };
 
@@ -75,6 +87,46 @@ struct check_memory
 };
 const char *check_memory(struct check_memory *c, int host, size_t blocks);
 
+/* R2, R3: an epoch has one leader, and a voter votes once in it. */
+struct epoch_seen
+{
+    int32_t leader; /* 0 = none yet */
+    int32_t voted[CHECK_HOSTS];
+};
+struct check_leaders
+{
+    struct epoch_seen epochs[CHECK_EPOCHS];
+    char text[CHECK_TEXT];
+};
+const char *check_leaders(struct check_leaders *c, const struct observation *o);
+
+/* R5, R6: what is committed is on the disks of a majority of the voters, and
+ * whoever leads later has it. */
+struct check_commit
+{
+    int32_t ids[CHECK_HOSTS];
+    int64_t durable[CHECK_HOSTS];
+    int64_t committed;
+    int32_t epoch; /* of the leader that committed it */
+    char text[CHECK_TEXT];
+};
+const char *check_commit(struct check_commit *c, const struct observation *o);
+
+/* L1: who has applied the same has the same image. */
+struct image_seen
+{
+    int is_seen;
+    int host;
+    uint64_t hash;
+};
+struct check_images
+{
+    struct image_seen images[CHECK_OFFSETS];
+    char text[CHECK_TEXT];
+};
+const char *check_images(struct check_images *c, int host, int64_t offset,
+                         uint64_t hash);
+
 /* All of a run. */
 struct checks
 {
@@ -84,6 +136,9 @@ struct checks
     struct check_memory memory;
     struct check_acknowledged acknowledged;
     struct check_records records;
+    struct check_leaders leaders;
+    struct check_commit commit;
+    struct check_images images;
 };
 
 #endif

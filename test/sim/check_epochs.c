@@ -6,6 +6,9 @@ const char *check_epochs(struct check_epochs *c, const struct observation *o)
 {
     int32_t before = c->durable[o->host];
 
+    /* Who has lost what it promised says so, and votes no more. */
+    if (!o->may_vote)
+        return NULL;
     if (c->boots[o->host] == o->boots && c->epochs[o->host] > before)
         before = c->epochs[o->host];
     if (o->epoch < before || o->durable_epoch < c->durable[o->host]) {

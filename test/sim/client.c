@@ -19,10 +19,17 @@ enum { CLIENT_CALLS = 64, CLIENT_PARTITIONS = 4 };
 #define CLIENT_TAG INT64_C(1700000000000)
 #define CLIENT_VALUE (INT64_C(1) << 40)
 
-enum call_kind { CALL_CREATE, CALL_DELETE, CALL_SET, CALL_PRODUCE, CALL_FETCH };
+enum call_kind {
+    CALL_CREATE,
+    CALL_DELETE,
+    CALL_SET,
+    CALL_PRODUCE,
+    CALL_FETCH,
+    CALL_ADD_VOTER
+};
 
-static const char *const call_names[] = {"create", "delete", "set", "produce",
-                                         "fetch"};
+static const char *const call_names[] = {"create",  "delete", "set",
+                                         "produce", "fetch",  "add-voter"};
 
 struct call
 {
@@ -195,6 +202,29 @@ static void admin_ask(struct host *h, struct call *c,
     host_wake(h);
 }
 
+static void voter_done(struct kl_runtime_op *op, void *user)
+{
+    struct call *c = user;
+
+    call_answered(c, op->code);
+    call_free(c);
+}
+
+void client_add_voter(struct world *w, int index)
+{
+    struct host *h = &w->hosts[0];
+    struct kl_runtime_wish wish = {.type = KL_RUNTIME_ADD_VOTER,
+                                   .broker_id = w->hosts[index].id};
+    struct call *c =
+        client_is_quiet(w) ? call_new(w, h, CALL_ADD_VOTER, 0) : NULL;
+
+    if (!c)
+        return;
+    need_ok(kl_runtime_command(h->n, &wish, &c->op));
+    need_ok(kl_runtime_op_set_callback(c->op, voter_done, c));
+    host_wake(h);
+}
+
 static void client_create(struct world *w, struct host *h)
 {
     struct client *client = w->client;
@@ -322,18 +352,29 @@ static int topic_id(struct host *h, int topic, struct kl_base_uuid *out)
     return 1;
 }
 
+/* The host that leads a partition, as another one knows, where it is able. */
+static struct host *host_of(struct host *h, const struct kl_base_uuid *id,
+                            int partition)
+{
+    int leader = door_leader(h, id, partition);
+    struct host *l = leader >= 0 ? &h->w->hosts[leader] : NULL;
+
+    return l && host_is_able(l) ? l : NULL;
+}
+
 static void client_produce(struct world *w, struct host *h, int topic)
 {
+    int partition = (int)choice_below(
+        w->choice, (uint64_t)w->client->topics[topic].partitions);
     struct kl_base_uuid id;
     struct call *c;
 
-    if (!topic_id(h, topic, &id))
+    if (!topic_id(h, topic, &id) || !(h = host_of(h, &id, partition)))
         return;
     c = call_new(w, h, CALL_PRODUCE, topic);
     if (!c)
         return;
-    c->partition = (int)choice_below(
-        w->choice, (uint64_t)w->client->topics[topic].partitions);
+    c->partition = partition;
     c->count = 1 + (int)choice_below(w->choice, 4);
     c->value = w->client->next_tag;
     w->client->next_tag += c->count;
@@ -432,10 +473,10 @@ static void client_fetch(struct world *w, struct host *h, int topic)
     int64_t end;
     int partition;
 
-    if (!topic_id(h, topic, &id))
-        return;
     partition = (int)choice_below(
         w->choice, (uint64_t)w->client->topics[topic].partitions);
+    if (!topic_id(h, topic, &id) || !(h = host_of(h, &id, partition)))
+        return;
     end = door_log_end(h, &id, partition);
     if (end <= 0 || !(c = call_new(w, h, CALL_FETCH, topic)))
         return;
@@ -481,9 +522,12 @@ static void verify_records(struct world *w, struct host *h, int topic)
     if (!topic_id(h, topic, &id))
         return;
     for (int i = 0; i < w->client->topics[topic].partitions; i++) {
-        int64_t end = door_log_end(h, &id, i);
-        const char *wrong = check_records_end(
-            &w->checks.records, topic * CLIENT_PARTITIONS + i, end);
+        int64_t end =
+            door_leader(h, &id, i) == h->index ? door_log_end(h, &id, i) : -1;
+        const char *wrong =
+            end < 0 ? NULL
+                    : check_records_end(&w->checks.records,
+                                        topic * CLIENT_PARTITIONS + i, end);
         struct call *c;
 
         if (wrong)

@@ -3,6 +3,9 @@
  */
 #include "world.h"
 
+#include "need.h"
+
+#include "base/hash.h"
 #include "runtime/state.h"
 
 int64_t door_deadline_ns(const struct host *h)
@@ -11,7 +14,8 @@ int64_t door_deadline_ns(const struct host *h)
     int64_t store = kl_store_deadline(n->store);
     int64_t timers = kl_runtime_timers_deadline(n);
 
-    if (!kl_runtime_inbox_is_empty(n))
+    /* A signal says that there is more to do than the last poll has done. */
+    if (!kl_runtime_inbox_is_empty(n) || n->wakeup.write_fd > 0)
         return 0;
     return store < timers ? store : timers;
 }
@@ -19,6 +23,75 @@ int64_t door_deadline_ns(const struct host *h)
 struct kl_controller *door_controller(const struct host *h)
 {
     return h->n->metadata.controller;
+}
+
+int door_image_is_whole(const struct host *h)
+{
+    return !h->n->metadata.records_done && !h->n->metadata.code;
+}
+
+uint64_t door_image(const struct host *h)
+{
+    struct kl_controller_records records;
+    uint64_t hash;
+
+    kl_controller_records_init(&records, &h->w->memory.alloc);
+    need_ok(kl_controller_encode(h->n->metadata.controller, &records));
+    hash = kl_base_hash(records.buf.data, records.buf.size, records.count);
+    kl_controller_records_deinit(&records);
+    return hash;
+}
+
+int door_leader(const struct host *h, const struct kl_base_uuid *topic_id,
+                int partition)
+{
+    const struct kl_controller_topic *t =
+        kl_controller_topic_find_id(h->n->metadata.controller, topic_id);
+    const struct kl_controller_partition *p =
+        t ? kl_controller_partition_at(t, partition) : NULL;
+
+    return p && p->leader > 0 && p->leader <= h->w->o.hosts ? p->leader - 1
+                                                            : -1;
+}
+
+static int door_in_sync(const struct kl_controller *c,
+                        const struct kl_base_uuid *id, int partition)
+{
+    const struct kl_controller_topic *t = kl_controller_topic_find_id(c, id);
+    size_t count = 0;
+
+    (void)kl_controller_partition_list(kl_controller_partition_at(t, partition),
+                                       KL_CONTROLLER_ISR, &count);
+    return (int)count;
+}
+
+/* Where this host leads, it does; else it knows who does. A partition whose
+ * replicas are all taken for unclean waits for an operator. */
+static int door_is_led_here(const struct host *h, const struct kl_base_uuid *id,
+                            int partition)
+{
+    int leader = door_leader(h, id, partition);
+    const struct kl_runtime_partition *p;
+
+    if (leader != h->index)
+        return leader >= 0 ||
+               door_in_sync(h->n->metadata.controller, id, partition) == 0;
+    p = kl_runtime_partition_find(h->n, id, partition);
+    return p && p->is_leader;
+}
+
+int door_is_led(const struct host *h)
+{
+    const struct kl_controller *c = h->n->metadata.controller;
+
+    for (size_t i = 0; i < kl_controller_topic_count(c); i++) {
+        const struct kl_controller_topic *t = kl_controller_topic_at(c, i);
+
+        for (int k = 0; k < t->partition_count; k++)
+            if (!door_is_led_here(h, &t->id, k))
+                return 0;
+    }
+    return 1;
 }
 
 int64_t door_log_end(const struct host *h, const struct kl_base_uuid *topic_id,
@@ -41,25 +114,37 @@ void door_observe(const struct host *h, struct observation *out)
     struct kl_raft_view view;
 
     memset(out, 0, sizeof *out);
-    kl_raft_view(n->quorum.raft, &view);
     (void)kl_store_quorum_get(n->store, &quorum, NULL);
+    out->epoch = quorum.epoch;
+    out->durable_epoch = quorum.epoch;
+    out->durable_voted_id = quorum.voted_id;
+    out->leader_id = -1;
+    out->snapshot_end = -1;
     out->host = h->index;
     out->boots = h->boots;
     out->now_ns = h->now_ns;
     out->id = h->id;
+    out->applied = n->metadata.applied;
+    out->is_caught_up = n->metadata.is_caught_up;
+    if (!n->quorum.raft)
+        return;
+    kl_raft_view(n->quorum.raft, &view);
     out->role = view.role;
     out->epoch = view.epoch;
-    out->durable_epoch = quorum.epoch;
     out->leader_id = view.leader_id;
     out->voted_id = view.voted.node_id;
     out->log_start = view.log_start;
     out->leo = view.leo;
     out->durable_leo = view.durable_leo;
     out->high_watermark = view.high_watermark;
-    out->applied = n->metadata.applied;
     out->snapshot_end = view.snapshot.end_offset;
     out->is_voter = view.is_voter;
+    out->may_vote = view.may_vote;
     out->fault = view.fault;
-    out->elections = view.counters.elections;
+    out->counters = view.counters;
+    for (uint32_t i = 0; i < view.voters.voters.count; i++)
+        if (out->voter_count < CHECK_HOSTS)
+            out->voters[out->voter_count++] =
+                view.voters.voters.items[i].node_id;
     out->broken = kl_raft_check_invariants(n->quorum.raft);
 }

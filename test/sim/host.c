@@ -63,6 +63,8 @@ void host_init(struct world *w, int index)
     pool_alloc_init(&h->memory);
     sim_lanes_init(&h->lanes, choice_seed(w->choice), &h->now_ns);
     host_put_disk(h, sim_disk_new(0));
+    net_join(h);
+    h->applied = -1;
 }
 
 void host_deinit(struct host *h)
@@ -70,10 +72,9 @@ void host_deinit(struct host *h)
     need(!h->n);
     h->w->tally.disk_calls += h->disk->faults.calls[SIM_CALLS];
     sim_disk_free(h->disk);
-    if (h->copy)
-        sim_disk_free(h->copy);
     if (h->image)
         sim_disk_free(h->image);
+    net_leave(h);
     sim_lanes_deinit(&h->lanes);
 }
 
@@ -84,8 +85,10 @@ int host_is_able(const struct host *h)
 
 void host_wake(struct host *h)
 {
-    if (h->wake_ns > h->w->now_ns)
-        h->wake_ns = h->w->now_ns;
+    int64_t now = h->now_ns > h->w->now_ns ? h->now_ns : h->w->now_ns;
+
+    if (h->state == HOST_UP && h->wake_ns > now)
+        h->wake_ns = now;
 }
 
 /* When the node, or a lane of it, goes on. */
@@ -126,6 +129,7 @@ void host_close(struct host *h)
     h->state = HOST_DOWN;
     need_ok(kl_runtime_close(h->n));
     h->n = NULL;
+    h->applied = -1;
     host_reset_time(h);
     if (!h->w->failed) {
         const char *wrong =
@@ -153,6 +157,37 @@ static void host_hook(void *user, enum sim_call call, enum sim_when when,
     h->image = sim_disk_crash(h->disk, h->cut);
 }
 
+/* The first founds the cluster, all others join it. */
+static void host_configure(const struct host *h, struct kl_base_config *config)
+{
+    char text[160];
+    size_t size = 0;
+
+    snprintf(text, sizeof text, "%d", (int)h->id);
+    need_ok(kl_base_config_set(config, "node.id", text, NULL));
+    need_ok(kl_base_config_set(config, "wal.bytes", "256k", NULL));
+    if (h->w->o.hosts == 1)
+        return;
+    snprintf(text, sizeof text, "sim:%d", (int)h->id);
+    need_ok(kl_base_config_set(config, "advertised.listeners", text, NULL));
+    for (int i = 0; i < h->w->o.hosts; i++)
+        size += (size_t)snprintf(text + size, sizeof text - size, "%s%d@sim:%d",
+                                 i ? "," : "", i + 1, i + 1);
+    need_ok(kl_base_config_set(config, "controller.quorum.bootstrap.servers",
+                               text, NULL));
+    need_ok(kl_base_config_set(
+        config, "metadata.log.max.record.bytes.between.snapshots",
+        h->w->o.snapshot_bytes, NULL));
+}
+
+static void host_says(int level, const char *text, void *user)
+{
+    const struct host *h = user;
+
+    (void)level;
+    world_trace(h->w, NULL, "host %d: %s", (int)h->id, text);
+}
+
 static int host_open(struct host *h)
 {
     struct kl_runtime_options options = {
@@ -160,20 +195,24 @@ static int host_open(struct host *h)
         .vfs = &h->disk->base,
         .clock = &h->clock,
         .lanes = &h->lanes.base,
+        .net = h->w->o.hosts > 1 ? h->net : NULL,
     };
-    char number[16];
     int r;
 
     kl_base_config_init(&options.config);
-    snprintf(number, sizeof number, "%d", (int)h->id);
-    need_ok(kl_base_config_set(&options.config, "node.id", number, NULL));
-    need_ok(kl_base_config_set(&options.config, "wal.bytes", "256k", NULL));
+    host_configure(h, &options.config);
+    if (h->w->trace > 1) {
+        options.trace_level = KL_TRACE_DEBUG;
+        options.trace = host_says;
+        options.trace_user = h;
+    }
     need_ok(kl_runtime_new(&h->n, &options));
     if (h->cut_after || h->w->trace > 1) {
         h->disk->hook = host_hook;
         h->disk->hook_user = h;
     }
-    r = kl_runtime_open(h->n, host_dir, KL_OPEN_CREATE);
+    r = kl_runtime_open(h->n, host_dir,
+                        KL_OPEN_CREATE | (h->index ? KL_OPEN_JOIN : 0));
     h->cut_after = 0;
     if (h->w->trace < 2)
         h->disk->hook = NULL;
@@ -228,6 +267,7 @@ void host_start(struct host *h)
         h->state = HOST_UP;
         h->failures = 0;
         host_plan(h);
+        h->wake_ns = h->now_ns; /* a host polls what it has opened */
         world_trace(w, h, "open");
     }
 }
@@ -260,6 +300,13 @@ void host_crash(struct host *h, struct sim_choice choice)
     host_put_disk(h, image);
 }
 
+void host_cut_power(struct host *h, struct sim_choice choice)
+{
+    h->is_silent = 1;
+    host_crash(h, choice);
+    h->is_silent = 0;
+}
+
 void host_stop(struct host *h)
 {
     world_trace(h->w, h, "stop");
@@ -277,21 +324,68 @@ void host_pause(struct host *h, int64_t until_ns)
 /* ---- what happens ---------------------------------------------------------
  */
 
+static void host_mark(struct world *w, const struct observation *o)
+{
+    if (o->role == KL_RAFT_PROSPECTIVE)
+        KL_MARK(PROSPECTIVE);
+    if (o->role == KL_RAFT_CANDIDATE)
+        KL_MARK(CANDIDATE);
+    if (o->role == KL_RAFT_RESIGNED)
+        KL_MARK(RESIGNED);
+    if (o->durable_voted_id > 0 && o->durable_voted_id != o->id)
+        KL_MARK(VOTED);
+    if (o->counters.truncations)
+        KL_MARK(TRUNCATED);
+    if (o->counters.stale)
+        KL_MARK(STALE);
+    if (o->role != KL_RAFT_LEADER || o->epoch <= w->leader_epoch)
+        return;
+    if (w->leader_id && w->leader_id != o->id)
+        KL_MARK(NEW_LEADER);
+    w->leader_id = o->id;
+    w->leader_epoch = o->epoch;
+    w->tally.elections++;
+}
+
+/* The image, where it is another one than the last time. */
+static const char *host_image(struct host *h, const struct observation *o)
+{
+    struct world *w = h->w;
+    uint64_t image;
+
+    if (o->applied == h->applied || !door_image_is_whole(h))
+        return NULL;
+    if (h->applied >= 0 && o->log_start > h->applied)
+        KL_MARK(SNAPSHOT);
+    h->applied = o->applied;
+    image = door_image(h);
+    world_note(w, 'i', (uint64_t)o->applied, image);
+    return check_images(&w->checks.images, h->index, o->applied, image);
+}
+
 static void host_observe(struct host *h)
 {
     struct world *w = h->w;
+    struct checks *c = &w->checks;
     struct observation o;
     const char *wrong;
 
     door_observe(h, &o);
     world_note(w, 'v', (uint64_t)o.epoch << 8 | (uint64_t)o.role,
                (uint64_t)o.leo << 32 ^ (uint64_t)o.high_watermark);
-    if ((wrong = check_invariants(&w->checks.invariants, &o)))
+    host_mark(w, &o);
+    if ((wrong = check_invariants(&c->invariants, &o)))
         world_fail(w, "invariants", "%s", wrong);
-    if ((wrong = check_epochs(&w->checks.epochs, &o)))
+    if ((wrong = check_epochs(&c->epochs, &o)))
         world_fail(w, "epochs", "%s", wrong);
-    if ((wrong = check_high_watermark(&w->checks.high_watermark, &o)))
+    if ((wrong = check_high_watermark(&c->high_watermark, &o)))
         world_fail(w, "high-watermark", "%s", wrong);
+    if ((wrong = check_leaders(&c->leaders, &o)))
+        world_fail(w, "leaders", "%s", wrong);
+    if ((wrong = check_commit(&c->commit, &o)))
+        world_fail(w, "commit", "%s", wrong);
+    if ((wrong = host_image(h, &o)))
+        world_fail(w, "images", "%s", wrong);
 }
 
 /* A node whose store has failed is started again by somebody. */
@@ -337,31 +431,4 @@ void host_lanes(struct host *h)
     h->lanes_ns = sim_lanes_next_ns(&h->lanes);
     if (sim_lanes_has_done(&h->lanes))
         h->wake_ns = h->now_ns;
-}
-
-/* ---- disks that are not what they were ------------------------------------
- */
-
-void host_wipe(struct host *h)
-{
-    world_trace(h->w, h, "wipe");
-    host_put_disk(h, sim_disk_new(0));
-}
-
-void host_keep_copy(struct host *h)
-{
-    struct sim_choice all = {.fate = SIM_FATE_KEPT};
-
-    world_trace(h->w, h, "copy");
-    if (h->copy)
-        sim_disk_free(h->copy);
-    h->copy = sim_disk_crash(h->disk, all);
-    sim_disk_settle(h->copy);
-}
-
-void host_restore_copy(struct host *h)
-{
-    world_trace(h->w, h, "restore");
-    host_put_disk(h, h->copy);
-    h->copy = NULL;
 }

@@ -17,7 +17,19 @@
     X(STOPPED, 1, "an ordered stop comes to its end")                          \
     X(UNKNOWN, 1, "a command ends and nobody knows how")                       \
     X(TORN, 1, "a crash leaves a part of what was pending")                    \
-    X(DELETED, 1, "a topic is deleted")
+    X(DELETED, 1, "a topic is deleted")                                        \
+    X(LINK_FULL, 0, "a link takes no more for a while")                        \
+    X(INBOX_FULL, 0, "an inbox takes no more for a while")                     \
+    X(LINK_FORMAT, 0, "a message that was changed ends its link")              \
+    X(REPLAYED, 0, "an old message comes again")                               \
+    X(PROSPECTIVE, 0, "somebody asks whether an election would be won")        \
+    X(CANDIDATE, 0, "somebody stands for election")                            \
+    X(RESIGNED, 0, "a leader gives up")                                        \
+    X(NEW_LEADER, 0, "another node leads")                                     \
+    X(TRUNCATED, 0, "a log is cut to fit its leader's")                        \
+    X(SNAPSHOT, 0, "a node begins with the leader's snapshot")                 \
+    X(VOTED, 0, "a vote for somebody else is durable")                         \
+    X(STALE, 0, "a message of an epoch that is over is dropped")
 
 enum mark {
 #define X(id, alone, text) MARK_##id,

@@ -1,5 +1,6 @@
 #include "options.h"
 
+#include <stdio.h>
 #include <string.h>
 
 static const char *const fault_names[FAULT_KINDS] = {
@@ -15,8 +16,7 @@ const char *fault_name(enum fault_kind kind)
 
 int fault_is_due(enum fault_kind kind, int hosts)
 {
-    (void)kind, (void)hosts;
-    return 1;
+    return kind < FAULT_LINK_RESET || hosts > 1;
 }
 
 int options_fault_kinds(const struct options *o)
@@ -33,7 +33,7 @@ int options_fault_kinds(const struct options *o)
 static void options_draw_faults(struct options *o, struct choice *c)
 {
     for (int i = FAULT_NONE + 1; i < FAULT_KINDS; i++)
-        if (choice_below(c, 3))
+        if (fault_is_due((enum fault_kind)i, o->hosts) && choice_below(c, 3))
             o->rates[i] = (uint32_t)choice_log(c, 1, 60);
     if (choice_below(c, 3))
         o->stall_chance = (uint32_t)choice_log(c, 1, 3000);
@@ -48,7 +48,16 @@ void options_draw(struct options *o, uint64_t seed, int hosts, struct choice *c)
     memset(o, 0, sizeof *o);
     o->seed = seed;
     choice_block(c);
-    o->hosts = hosts ? hosts : 1;
+    o->hosts = hosts ? hosts : 3 + (int)choice_below(c, 3);
+    o->voters = o->hosts < 3 ? 1 : 3;
+    if (o->hosts == 5 && choice_below(c, 2))
+        o->voters = 5;
+    o->latency_ns = choice_log(c, 20, 10000) * 1000;
+    snprintf(o->snapshot_bytes, sizeof o->snapshot_bytes, "%lld",
+             (long long)choice_log(c, 1024, 1 << 20));
+    o->inbox_bytes = (size_t)choice_log(c, 4096, 1 << 24);
+    o->link_bytes = (size_t)choice_log(c, 1024, 1 << 22);
+    o->cut_ns = choice_log(c, 100, 20000) * 1000000;
     o->chaos_ns = choice_between(c, 20, 120) * INT64_C(1000000000);
     o->pace_ns = choice_log(c, 2, 256) * 1000000;
     o->steps_max = (uint32_t)choice_log(c, 200, 2000);

@@ -25,7 +25,15 @@
     X(DISK_ERROR, "disk-error")                                                \
     X(SYNC_ERROR, "sync-error")                                                \
     X(SHORT_WRITE, "short-write")                                              \
-    X(DISK_FULL, "disk-full")
+    X(DISK_FULL, "disk-full")                                                  \
+    X(LINK_RESET, "link-reset")                                                \
+    X(CUT, "cut")                                                              \
+    X(CUT_ONE_WAY, "cut-one-way")                                              \
+    X(ISOLATE, "isolate")                                                      \
+    X(ISOLATE_LEADER, "isolate-leader")                                        \
+    X(SLOW, "slow-link")                                                       \
+    X(CORRUPT, "corrupt")                                                      \
+    X(REPLAY, "replay")
 
 enum fault_kind {
 #define X(id, name) FAULT_##id,
@@ -38,6 +46,12 @@ struct options
 {
     uint64_t seed;
     int hosts;
+    int voters; /* the first so many of them */
+    int64_t latency_ns;
+    size_t inbox_bytes;
+    char snapshot_bytes[16]; /* of the metadata log between two snapshots */
+    size_t link_bytes; /* on their way, before the sender is told to wait */
+    int64_t cut_ns;    /* of a way between hosts, at most */
     int64_t chaos_ns;
     int64_t pace_ns; /* between two steps of the actors, at most */
     uint32_t steps_max;

@@ -22,6 +22,7 @@ static struct observation seen(uint32_t boots, int32_t epoch, int64_t leo,
 {
     struct observation o = {.id = 1,
                             .boots = boots,
+                            .may_vote = 1,
                             .epoch = epoch,
                             .durable_epoch = epoch,
                             .leo = leo,
@@ -104,6 +105,96 @@ START_TEST(memory_is_left)
 
     good(check_memory(&c, 0, 0));
     bad(check_memory(&c, 0, 1), "1 blocks of memory");
+}
+END_TEST
+
+/* ---- of the quorum --------------------------------------------------------
+ */
+
+static struct observation of(int32_t id, enum kl_raft_role role, int32_t epoch,
+                             int64_t leo, int64_t high_watermark)
+{
+    struct observation o = seen(1, epoch, leo, high_watermark);
+
+    o.host = id - 1;
+    o.id = id;
+    o.role = role;
+    o.voter_count = 3;
+    for (int i = 0; i < 3; i++)
+        o.voters[i] = i + 1;
+    return o;
+}
+
+START_TEST(two_lead_an_epoch)
+{
+    static struct check_leaders c;
+    struct observation o = of(1, KL_RAFT_LEADER, 3, 0, 0);
+
+    memset(&c, 0, sizeof c);
+    good(check_leaders(&c, &o));
+    good(check_leaders(&c, &o));
+    o = of(2, KL_RAFT_FOLLOWER, 3, 0, 0);
+    good(check_leaders(&c, &o));
+    o = of(2, KL_RAFT_LEADER, 4, 0, 0);
+    good(check_leaders(&c, &o));
+    o = of(3, KL_RAFT_LEADER, 3, 0, 0);
+    bad(check_leaders(&c, &o), "epoch 3: nodes 1 and 3 lead");
+}
+END_TEST
+
+/* A restart is no excuse. */
+START_TEST(two_votes_in_an_epoch)
+{
+    static struct check_leaders c;
+    struct observation o = of(2, KL_RAFT_FOLLOWER, 3, 0, 0);
+
+    memset(&c, 0, sizeof c);
+    o.durable_voted_id = 1;
+    good(check_leaders(&c, &o));
+    o.durable_epoch = 4;
+    o.durable_voted_id = 3;
+    good(check_leaders(&c, &o));
+    o.boots = 2;
+    o.durable_voted_id = 1;
+    bad(check_leaders(&c, &o), "it voted for 3, then for 1");
+}
+END_TEST
+
+START_TEST(commit_without_a_majority)
+{
+    struct check_commit c = {0};
+    struct observation o = of(2, KL_RAFT_FOLLOWER, 1, 5, 0);
+
+    good(check_commit(&c, &o));
+    o = of(1, KL_RAFT_LEADER, 1, 8, 5);
+    good(check_commit(&c, &o));
+    o.high_watermark = 6;
+    bad(check_commit(&c, &o), "less than a majority");
+}
+END_TEST
+
+START_TEST(leader_lacks_what_is_committed)
+{
+    struct check_commit c = {0};
+    struct observation o = of(2, KL_RAFT_FOLLOWER, 1, 5, 0);
+
+    good(check_commit(&c, &o));
+    o = of(1, KL_RAFT_LEADER, 1, 5, 5);
+    good(check_commit(&c, &o));
+    o = of(3, KL_RAFT_LEADER, 2, 4, 0);
+    bad(check_commit(&c, &o), "lacks what is committed");
+}
+END_TEST
+
+START_TEST(images_differ)
+{
+    static struct check_images c;
+
+    memset(&c, 0, sizeof c);
+    good(check_images(&c, 0, 7, 100));
+    good(check_images(&c, 1, 7, 100));
+    good(check_images(&c, 1, 8, 101));
+    bad(check_images(&c, 2, 8, 102), "differ at offset 8");
 }
 END_TEST
 
@@ -202,6 +293,7 @@ Suite *suite_sim_check(void)
 {
     Suite *s = suite_create("sim_check");
     TCase *node = tcase_create("node");
+    TCase *quorum = tcase_create("quorum");
     TCase *commands = tcase_create("commands");
     TCase *kept = tcase_create("records");
 
@@ -211,6 +303,11 @@ Suite *suite_sim_check(void)
     tcase_add_test(node, high_watermark_falls);
     tcase_add_test(node, high_watermark_is_above_the_log);
     tcase_add_test(node, memory_is_left);
+    tcase_add_test(quorum, two_lead_an_epoch);
+    tcase_add_test(quorum, two_votes_in_an_epoch);
+    tcase_add_test(quorum, commit_without_a_majority);
+    tcase_add_test(quorum, leader_lacks_what_is_committed);
+    tcase_add_test(quorum, images_differ);
     tcase_add_test(commands, topic_is_lost);
     tcase_add_test(commands, topic_comes_back);
     tcase_add_test(commands, value_is_an_old_one);
@@ -218,6 +315,7 @@ Suite *suite_sim_check(void)
     tcase_add_test(kept, record_is_another);
     tcase_add_test(kept, record_is_lost);
     suite_add_tcase(s, node);
+    suite_add_tcase(s, quorum);
     suite_add_tcase(s, commands);
     suite_add_tcase(s, kept);
     return s;

@@ -91,10 +91,12 @@ void world_trace(struct world *w, const struct host *h, const char *format, ...)
 /* ---- time -----------------------------------------------------------------
  */
 
-/* The host where something happens next, or NULL for an actor. */
-static struct host *world_next(struct world *w, int64_t *at_out)
+/* The host where something happens next, or NULL for an actor or the network,
+ * which has the number of what is due. */
+static struct host *world_next(struct world *w, int64_t *at_out, int *net_out)
 {
     struct host *next = NULL;
+    int64_t net = net_next_ns(w);
     int64_t at = w->phase == WORLD_CHAOS ? w->actor_ns : INT64_MAX;
 
     for (int i = 0; i < w->o.hosts; i++) {
@@ -108,8 +110,9 @@ static struct host *world_next(struct world *w, int64_t *at_out)
             next = h;
         }
     }
-    *at_out = at;
-    return next;
+    *net_out = net < at;
+    *at_out = *net_out ? net : at;
+    return *net_out ? NULL : next;
 }
 
 static void world_host(struct world *w, struct host *h)
@@ -143,10 +146,11 @@ int world_until_done(struct world *w, int (*done)(struct world *w),
     while (!w->failed) {
         int64_t at;
         struct host *h;
+        int is_net;
 
         if (done(w))
             return 1;
-        h = world_next(w, &at);
+        h = world_next(w, &at, &is_net);
         if (at > until_ns)
             break;
         if (at > w->now_ns) {
@@ -156,7 +160,9 @@ int world_until_done(struct world *w, int (*done)(struct world *w),
             world_fail(w, "busy", "%d events at one moment", WORLD_STUCK);
         }
         w->tally.events++;
-        if (h)
+        if (is_net)
+            net_run(w);
+        else if (h)
             world_host(w, h);
         else
             actor_step(w);
@@ -174,6 +180,42 @@ void world_until(struct world *w, int64_t until_ns)
 /* ---- phases ---------------------------------------------------------------
  */
 
+/* One leads, and all have applied what it has committed. */
+static int world_agrees(struct world *w)
+{
+    struct observation o;
+    int64_t applied = -1;
+    int leaders = 0;
+
+    for (int i = 0; i < w->o.hosts; i++) {
+        door_observe(&w->hosts[i], &o);
+        leaders += o.role == KL_RAFT_LEADER;
+        if (!door_is_led(&w->hosts[i]) || !o.is_caught_up ||
+            o.high_watermark != o.leo || o.applied != o.leo ||
+            (applied >= 0 && o.applied != applied))
+            return 0;
+        applied = o.applied;
+    }
+    return leaders == 1;
+}
+
+/* Why it is not settled, for the trace. */
+static void world_tell(struct world *w)
+{
+    world_trace(w, NULL, "clients %s", client_is_quiet(w) ? "quiet" : "wait");
+    for (int i = 0; i < w->o.hosts; i++) {
+        const struct host *h = &w->hosts[i];
+        struct observation o = {0};
+
+        if (h->n)
+            door_observe(h, &o);
+        world_trace(w, h,
+                    "able %d, start %lld, caught up %d, applied %lld, led %d",
+                    host_is_able(h), (long long)h->start_ns, o.is_caught_up,
+                    (long long)o.applied, h->n ? door_is_led(h) : 0);
+    }
+}
+
 static int world_is_settled(struct world *w)
 {
     for (int i = 0; i < w->o.hosts; i++) {
@@ -182,7 +224,43 @@ static int world_is_settled(struct world *w)
         if (!host_is_able(h) || h->start_ns >= 0)
             return 0;
     }
-    return client_is_quiet(w);
+    return client_is_quiet(w) && world_agrees(w);
+}
+
+static int world_has_voters(struct world *w)
+{
+    struct observation o;
+
+    if (!world_is_settled(w))
+        return 0;
+    door_observe(&w->hosts[w->voters], &o);
+    return o.is_voter;
+}
+
+/* The cluster is made: the first host alone, the others join it, and some of
+ * them become voters. */
+static void world_boot(struct world *w)
+{
+    for (int i = 0; i < w->o.hosts; i++) {
+        host_init(w, i);
+        w->hosts[i].start_ns = w->now_ns;
+    }
+    if (!world_until_done(w, world_is_settled, w->now_ns + WORLD_HEAL_NS))
+        world_fail(w, "liveness", "the cluster does not come up");
+    for (w->voters = 1; w->voters < w->o.voters && !w->failed; w->voters++) {
+        int64_t until = w->now_ns + WORLD_HEAL_NS;
+
+        /* It has to be a broker first, and to have caught up. */
+        while (!world_has_voters(w) && !w->failed) {
+            if (w->now_ns >= until)
+                world_fail(w, "liveness", "host %d does not become a voter",
+                           w->voters);
+            client_add_voter(w, w->voters);
+            (void)world_until_done(w, world_has_voters, w->now_ns + 500 * MS);
+        }
+    }
+    for (int i = 0; i < w->o.hosts; i++)
+        w->hosts[i].lanes.stall_chance = w->o.stall_chance;
 }
 
 static int world_chaos_is_over(struct world *w)
@@ -194,6 +272,7 @@ static int world_chaos_is_over(struct world *w)
 static void world_heal(struct world *w)
 {
     w->phase = WORLD_HEAL;
+    net_mend(w);
     world_trace(w, NULL, "heal");
     for (int i = 0; i < w->o.hosts; i++) {
         struct host *h = &w->hosts[i];
@@ -206,9 +285,11 @@ static void world_heal(struct world *w)
         if (h->state == HOST_DOWN)
             h->start_ns = w->now_ns;
     }
-    if (!world_until_done(w, world_is_settled, w->now_ns + WORLD_HEAL_NS))
+    if (!world_until_done(w, world_is_settled, w->now_ns + WORLD_HEAL_NS)) {
+        world_tell(w);
         world_fail(w, "liveness", "not settled %d s after all was mended",
                    (int)(WORLD_HEAL_NS / SECOND));
+    }
 }
 
 static void world_verify(struct world *w)
@@ -225,12 +306,14 @@ static void world_restart_all(struct world *w)
     choice_block(w->choice);
     for (int i = 0; i < w->o.hosts; i++)
         if (w->hosts[i].state == HOST_UP)
-            host_crash(&w->hosts[i], host_draw_crash(w));
+            host_cut_power(&w->hosts[i], host_draw_crash(w));
     for (int i = 0; i < w->o.hosts; i++)
         w->hosts[i].start_ns =
             w->now_ns + choice_between(w->choice, 0, 100) * MS;
-    if (!world_until_done(w, world_is_settled, w->now_ns + WORLD_HEAL_NS))
+    if (!world_until_done(w, world_is_settled, w->now_ns + WORLD_HEAL_NS)) {
+        world_tell(w);
         world_fail(w, "liveness", "not settled after the power came back");
+    }
 }
 
 static int world_is_down(struct world *w)
@@ -255,6 +338,7 @@ static void world_close(struct world *w)
     client_deinit(w);
     for (int i = 0; i < w->o.hosts; i++)
         host_deinit(&w->hosts[i]);
+    net_deinit(w);
     check_records_deinit(&w->checks.records);
     w->tally.simulated_ns = w->now_ns;
 }
@@ -270,13 +354,13 @@ void world_run(struct world *w, const struct options *o, struct choice *c,
     world_number = o->seed;
     kl_base_rng_seed(&world_random, choice_seed(c));
     client_init(w);
-    for (int i = 0; i < o->hosts; i++) {
-        host_init(w, i);
-        w->hosts[i].lanes.stall_chance = o->stall_chance;
-        w->hosts[i].start_ns = w->now_ns;
-    }
+    pool_alloc_init(&w->memory);
+    net_init(w);
+    world_boot(w);
+    w->phase = WORLD_CHAOS;
     w->actor_ns = w->now_ns + 10 * MS;
-    (void)world_until_done(w, world_chaos_is_over, w->now_ns + o->chaos_ns);
+    if (!w->failed)
+        (void)world_until_done(w, world_chaos_is_over, w->now_ns + o->chaos_ns);
     if (!w->failed)
         world_heal(w);
     if (!w->failed)

@@ -11,6 +11,7 @@
 
 #include "check.h"
 #include "choice.h"
+#include "net.h"
 #include "options.h"
 #include "pool.h"
 #include "sim_disk.h"
@@ -41,10 +42,13 @@ struct host
     enum host_state state;
     struct kl_runtime_node *n;
     struct sim_disk *disk;
-    struct sim_disk *copy; /* of an earlier moment, or NULL */
     struct sim_lanes lanes;
     struct kl_os_clock clock;
     struct pool_alloc memory;
+    struct kl_net *net; /* its mailbox */
+    struct pool_alloc net_memory;
+    int is_silent;   /* it loses its power: nobody hears of it */
+    int64_t applied; /* of the metadata, as of the last look */
     int64_t now_ns;  /* ahead of the world's while an open blocks */
     int64_t boot_ns; /* what the monotonic clock is ahead */
     int64_t wall_ms; /* what the wall clock is off */
@@ -78,7 +82,13 @@ struct tally
     int64_t simulated_ns;
 };
 
-enum world_phase { WORLD_CHAOS, WORLD_HEAL, WORLD_VERIFY, WORLD_CLOSE };
+enum world_phase {
+    WORLD_BOOT,
+    WORLD_CHAOS,
+    WORLD_HEAL,
+    WORLD_VERIFY,
+    WORLD_CLOSE
+};
 
 struct world
 {
@@ -86,10 +96,15 @@ struct world
     struct choice *choice;
     int64_t now_ns;
     enum world_phase phase;
+    int voters;     /* so far */
     uint32_t steps; /* of the actors */
     int64_t actor_ns;
     struct host hosts[WORLD_HOSTS];
+    struct network net;
+    struct pool_alloc memory; /* of the checkers */
     struct client *client;
+    int32_t leader_id; /* the last one seen, and its epoch */
+    int32_t leader_epoch;
     struct checks checks;
     struct tally tally;
     uint64_t hash; /* of all that happened */
@@ -137,11 +152,10 @@ void host_stop(struct host *h);
 /* The node is given up, whatever it was doing; the disk stays. */
 void host_close(struct host *h);
 void host_pause(struct host *h, int64_t until_ns);
-void host_wipe(struct host *h);
-void host_keep_copy(struct host *h);
-void host_restore_copy(struct host *h);
 /* Another disk; the node is down. */
 void host_put_disk(struct host *h, struct sim_disk *disk);
+/* The machine loses its power. */
+void host_cut_power(struct host *h, struct sim_choice choice);
 /* What happens at h->wake_ns, and at h->lanes_ns. */
 void host_poll(struct host *h);
 void host_lanes(struct host *h);
@@ -162,6 +176,8 @@ void actor_step(struct world *w);
  */
 
 void client_init(struct world *w);
+/* Asks host 0 to make another one a voter. */
+void client_add_voter(struct world *w, int index);
 void client_deinit(struct world *w);
 /* One thing that a client asks of a host, drawn. */
 void client_act(struct world *w, struct host *h);
@@ -175,6 +191,15 @@ void client_verify(struct world *w);
 
 struct observation;
 
+/* Every record up to applied is in the image, and no other. */
+int door_image_is_whole(const struct host *h);
+/* A number for all that the image of the controller is. */
+uint64_t door_image(const struct host *h);
+/* Index of the host that leads a partition, as this one knows; -1 = none. */
+int door_leader(const struct host *h, const struct kl_base_uuid *topic_id,
+                int partition);
+/* Every partition that this host knows has a leader. */
+int door_is_led(const struct host *h);
 int64_t door_deadline_ns(const struct host *h);
 void door_observe(const struct host *h, struct observation *out);
 struct kl_controller *door_controller(const struct host *h);
