@@ -148,7 +148,7 @@ int kl_runtime_apply_step(struct kl_runtime_node *n)
         moved |= r == 0;
     }
     if (r == KL_ENOMEM) {
-        kl_runtime_metadata_retry(n);
+        kl_runtime_metadata_retry(n, r);
     } else if (r && r != KL_EAGAIN) {
         m->code = r;
         if (!m->error.code)

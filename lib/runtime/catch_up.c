@@ -48,7 +48,7 @@ int kl_runtime_catch_up_step(struct kl_runtime_node *n)
         /* Memory and the like; a failed store is told by itself. */
         kl_runtime_trace(n, KL_TRACE_WARN, "metadata.catch_up code=%s text=%s",
                          kl_base_error_lookup(r)->name, error.text);
-        kl_runtime_metadata_retry(n);
+        kl_runtime_metadata_retry(n, r);
         return 0;
     }
     kl_runtime_topics_agree(n);

@@ -74,7 +74,10 @@ static int dispatch_is_known(struct kl_runtime_node *n,
             kl_runtime_links_identify(l, envelope);
         return 1;
     }
+    /* Whoever was there before, or an old message that came again, has given it
+     * a name that is wrong: a new one gets the right name. */
     dispatch_count(&n->stats.messages_misdirected);
+    kl_runtime_links_drop(n, l);
     return 0;
 }
 

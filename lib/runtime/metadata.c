@@ -64,7 +64,7 @@ int kl_runtime_metadata_fits(struct kl_runtime_node *n, int64_t leo)
     c = metadata_drop(n);
     if (c)
         metadata_again(n, c);
-    kl_runtime_metadata_retry(n);
+    kl_runtime_metadata_retry(n, KL_EAGAIN);
     return 0;
 }
 
@@ -95,8 +95,9 @@ int kl_runtime_metadata_build(struct kl_runtime_node *n)
     return r;
 }
 
-void kl_runtime_metadata_retry(struct kl_runtime_node *n)
+void kl_runtime_metadata_retry(struct kl_runtime_node *n, int code)
 {
+    n->metadata.retry_code = code;
     if (kl_base_list_is_empty(&n->metadata.retry.link))
         kl_runtime_turn_at(n, &n->metadata.retry,
                            n->now_ns + METADATA_RETRY_NS);
@@ -111,7 +112,7 @@ void kl_runtime_metadata_complete(struct kl_runtime_node *n, uint64_t token,
         return; /* committed: it is finished when it is applied */
     if (code == KL_EAGAIN && m->frame) {
         m->is_proposed = 0;
-        kl_runtime_metadata_retry(n);
+        kl_runtime_metadata_retry(n, code);
         return;
     }
     metadata_finish(n, code == KL_ENOTLEADER ? KL_ENOTCONTROLLER : code);
@@ -201,7 +202,7 @@ static int metadata_tick(struct kl_runtime_node *n)
         return 1;
     kl_controller_records_clear(&m->records);
     if (r)
-        kl_runtime_metadata_retry(n);
+        kl_runtime_metadata_retry(n, r);
     return 0;
 }
 

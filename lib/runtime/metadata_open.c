@@ -112,8 +112,14 @@ static int metadata_turn(struct kl_runtime_node *n, struct kl_base_error *error)
         return m->code;
     }
     /* An open does not wait for memory. */
-    if (n->quorum.is_starved || !kl_base_list_is_empty(&m->retry.link))
+    if (n->quorum.is_starved)
         return KL_ENOMEM;
+    if (!kl_base_list_is_empty(&m->retry.link)) {
+        if (m->retry_code == KL_ENOMEM)
+            return KL_ENOMEM;
+        kl_runtime_timer_cancel(n, &m->retry);
+        moved = 1;
+    }
     if (moved)
         return 0;
     /* A job that ends may leave no event behind, but what it has done. */

@@ -122,6 +122,7 @@ struct kl_runtime_metadata
     uint32_t at;
     size_t records_done;           /* of that frame */
     struct kl_runtime_timer retry; /* after KL_ENOMEM and the like */
+    int retry_code;
 };
 
 /* Batches of the last fetch response, for the store to append. */
@@ -497,8 +498,8 @@ int kl_runtime_metadata_is_idle(const struct kl_runtime_node *n);
 void kl_runtime_metadata_read_done(struct kl_runtime_node *n);
 /* A frame of it is applied: it may be the one under way. */
 void kl_runtime_metadata_applied(struct kl_runtime_node *n, int code);
-/* Tries again, a little later. */
-void kl_runtime_metadata_retry(struct kl_runtime_node *n);
+/* Tries again, a little later; the code says why not at once. */
+void kl_runtime_metadata_retry(struct kl_runtime_node *n, int code);
 /* The quorum says that commands may become batches. */
 void kl_runtime_metadata_lead(struct kl_runtime_node *n);
 /* The batch under way was made for this place in the log: 1, or it is given up,

@@ -141,6 +141,9 @@ static int quorum_judge(struct kl_store *s, uint32_t flags,
 
     q->durable.directory_id = s->identity.directory_id;
     if (codes[good] && !is_new && !(flags & KL_STORE_OPEN_ACCEPT_LOSS)) {
+        /* What could not be read may be good the next time. */
+        if (codes[0] == KL_EIO || codes[1] == KL_EIO)
+            return KL_EIO;
         q->verdict = KL_STORE_QUORUM_LOST;
         return 0;
     }

@@ -608,6 +608,20 @@ END_TEST
 /* ---- folders without ------------------------------------------------------
  */
 
+/* What cannot be read now is not lost: the vote is there the next time. */
+START_TEST(copies_that_cannot_be_read)
+{
+    put_durable(7, 1, 2);
+    store_fixture_close(&fx);
+    trace_vfs_fail_path(&fx.trace, TRACE_VFS_READ, "quorum.", KL_EIO);
+    ck_assert_int_eq(store_fixture_open(&fx), KL_EIO);
+    trace_vfs_heal(&fx.trace);
+    store_fixture_crash(&fx);
+    ck_assert_int_eq(store_fixture_open(&fx), 0);
+    expect(KL_STORE_QUORUM_GOOD, 7, 1, 2);
+}
+END_TEST
+
 static void downgrade(void)
 {
     store_fixture_set_version(&fx, 1);
@@ -718,6 +732,7 @@ Suite *suite_store_quorum(void)
     tcase_add_loop_test(t, a_bad_copy_is_repaired, 0, 2 * HARMS);
     tcase_add_loop_test(t, both_bad_is_lost, 0, HARMS * HARMS);
     tcase_add_loop_test(t, a_newer_version_is_left_alone, 0, 2);
+    tcase_add_test(t, copies_that_cannot_be_read);
     tcase_add_test(t, an_older_folder_is_upgraded);
     tcase_add_test(t, an_older_folder_without_room);
     tcase_add_loop_test(t, an_older_folder_with_a_state, 0, 3);
