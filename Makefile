@@ -420,7 +420,9 @@ SIM_ARGS = $(if $(HOSTS),--hosts $(HOSTS))
 .PHONY: sim check-sim
 check-sim: ## the simulator's seeds of make check
 check-sim: $(KLSIM)
-	@$< --hosts 1 --seeds $(if $(SANITIZED)$(filter cov,$(VARIANT)),100,2000) \
+	@$< --seeds $(if $(SANITIZED)$(filter cov,$(VARIANT)),100,2000) \
+	    --jobs $(SIM_JOBS)
+	@$< --hosts 1 --seeds $(if $(SANITIZED)$(filter cov,$(VARIANT)),100,500) \
 	    --jobs $(SIM_JOBS)
 
 sim: ## simulate clusters (SEED=n [SHRINK=file] or SEEDS=n, HOSTS=n)

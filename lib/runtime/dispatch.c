@@ -72,6 +72,8 @@ static int dispatch_is_known(struct kl_runtime_node *n,
           kl_base_uuid_equal(&envelope->source_session, &l->session_id)))) {
         if (is_new)
             kl_runtime_links_identify(l, envelope);
+        l->heard = ++n->links.heard;
+        l->asked_ns = 0;
         return 1;
     }
     /* Whoever was there before, or an old message that came again, has given it

@@ -15,6 +15,8 @@
 /* Messages that wait for one link, and connections. */
 #define LINKS_WAITING_BYTES ((size_t)8 << 20)
 #define LINKS_MAX 256
+/* Request timeouts without a message, from a request on. */
+#define LINKS_SILENT 2
 /* Before the same node is dialled again. */
 #define LINKS_RETRY_NS INT64_C(100000000)
 
@@ -38,7 +40,17 @@ static struct kl_runtime_link *links_find(struct kl_runtime_node *n,
     return NULL;
 }
 
-/* Any that leads to the node; one that is up is better. */
+/* Of two that are up, that which was heard of last: the other end of the other
+ * one may be gone without a word. */
+static int links_is_better(const struct kl_runtime_link *l,
+                           const struct kl_runtime_link *than)
+{
+    if (!than || l->is_up != than->is_up)
+        return !than || l->is_up;
+    return l->heard > than->heard;
+}
+
+/* Any that leads to the node, or is to be dialled. */
 static struct kl_runtime_link *links_to(struct kl_runtime_node *n,
                                         int32_t node_id)
 {
@@ -48,11 +60,8 @@ static struct kl_runtime_link *links_to(struct kl_runtime_node *n,
     {
         struct kl_runtime_link *l = links_of(item);
 
-        if (l->node_id != node_id)
-            continue;
-        if (l->is_up)
-            return l;
-        found = l;
+        if (l->node_id == node_id && links_is_better(l, found))
+            found = l;
     }
     return found;
 }
@@ -61,14 +70,17 @@ static struct kl_runtime_link *links_to(struct kl_runtime_node *n,
 static struct kl_runtime_link *
 links_of_session(struct kl_runtime_node *n, const struct kl_base_uuid *session)
 {
+    struct kl_runtime_link *found = NULL;
+
     LINKS_EACH(n, item)
     {
         struct kl_runtime_link *l = links_of(item);
 
-        if (l->is_up && kl_base_uuid_equal(&l->session_id, session))
-            return l;
+        if (l->is_up && kl_base_uuid_equal(&l->session_id, session) &&
+            links_is_better(l, found))
+            found = l;
     }
-    return NULL;
+    return found;
 }
 
 int kl_runtime_links_has_session(struct kl_runtime_node *n,
@@ -146,6 +158,7 @@ static void links_end(struct kl_runtime_node *n, struct kl_runtime_link *l)
     l->waiting_bytes = 0;
     l->is_up = l->is_blocked = 0;
     l->id = 0;
+    l->asked_ns = 0;
     if (was_up && l->node_id >= 0 && !kl_base_uuid_is_zero(&l->session_id))
         kl_runtime_quorum_lost(n, l);
     if (l->node_id >= 0)
@@ -278,6 +291,8 @@ int kl_runtime_links_send_bytes(struct kl_runtime_node *n, int32_t node_id,
         l = links_to(n, node_id);
         if (!l || !l->id)
             l = links_dial(n, l, node_id);
+        if (l && l->is_up && !l->asked_ns)
+            l->asked_ns = n->now_ns;
     }
     if (l)
         return links_put(n, l, data, size);
@@ -352,10 +367,33 @@ int kl_runtime_links_local(struct kl_runtime_node *n)
     return 1;
 }
 
+/* Who is asked answers. A link over which nothing comes, because its other end
+ * is gone or damaged bytes have made it wait for more, is given up. */
+static int links_drop_silent(struct kl_runtime_node *n)
+{
+    int64_t patience =
+        LINKS_SILENT * INT64_C(1000000) *
+        kl_base_config_value(&n->config, KL_BASE_CONFIG_REQUEST_TIMEOUT_MS);
+    int moved = 0;
+
+    for (struct kl_base_list *item = n->links.all.next, *next;
+         item != &n->links.all; item = next) {
+        struct kl_runtime_link *l = links_of(item);
+
+        next = item->next;
+        if (!l->asked_ns || n->now_ns - l->asked_ns < patience)
+            continue;
+        kl_base_stat_add(&n->stats.links_silent, 1);
+        kl_runtime_links_drop(n, l);
+        moved = 1;
+    }
+    return moved;
+}
+
 int kl_runtime_links_step(struct kl_runtime_node *n)
 {
     struct kl_net_event e;
-    int moved = 0;
+    int moved = n->net ? links_drop_silent(n) : 0;
 
     /* raft hears nothing new before all that it wanted is done. */
     while (kl_runtime_quorum_is_ready(n)) {

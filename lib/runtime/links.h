@@ -33,6 +33,8 @@ struct kl_runtime_link
     int32_t node_id; /* who is there; -1 = a client, or it has not said */
     struct kl_base_uuid directory_id;
     struct kl_base_uuid session_id; /* zero until it has said */
+    uint64_t heard;   /* when its last message came: the higher the later */
+    int64_t asked_ns; /* the first request since then; 0 = none */
     int is_outgoing;
     int is_up;
     int is_blocked;              /* until the net says writable */
@@ -60,6 +62,7 @@ struct kl_runtime_links
     struct kl_wire_message message;
     struct kl_runtime_seen seen[KL_RUNTIME_SEEN_MAX];
     uint64_t used;
+    uint64_t heard; /* the last message that has come over a link */
 };
 
 /* ---- links.c, dispatch.c, endpoint.c ------------------------------------- */

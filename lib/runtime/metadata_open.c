@@ -176,7 +176,8 @@ static int metadata_bootstrap(struct kl_runtime_node *n,
 }
 
 /* The controller is this node, so it is a broker as soon as it wants to be one,
- * and what it holds can be used when it is open. */
+ * and what it holds can be used when it is open. Where it takes time, as for
+ * memory or space, it comes while the node runs. */
 static int metadata_register(struct kl_runtime_node *n,
                              struct kl_base_error *error)
 {
@@ -185,7 +186,7 @@ static int metadata_register(struct kl_runtime_node *n,
     while (!r && n->broker.is_wanted && n->broker.is_fenced &&
            !n->broker.refusal)
         r = metadata_turn(n, error);
-    return r;
+    return r == KL_ENOMEM || r == KL_EDISKFULL ? 0 : r;
 }
 
 /* A quorum of one: nobody else knows anything. */

@@ -80,9 +80,10 @@ struct kl_runtime_stats
     kl_base_stat calls_not_controller; /* answered by who is none */
     kl_base_stat served;               /* requests that were made of this one */
     kl_base_stat served_not_controller;
-    kl_base_stat broker_refused;     /* registrations and heartbeats */
-    kl_base_stat brokers;            /* gauge: registered */
-    kl_base_stat brokers_inactive;   /* gauge: of them */
+    kl_base_stat broker_refused;   /* registrations and heartbeats */
+    kl_base_stat brokers;          /* gauge: registered */
+    kl_base_stat brokers_inactive; /* gauge: of them */
+    kl_base_stat links_silent;
     kl_base_stat quorum_refused;     /* gauge */
     kl_base_stat topics;             /* gauge */
     kl_base_stat partitions;         /* gauge */

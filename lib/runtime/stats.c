@@ -101,6 +101,7 @@ static const struct stats_row stats_node[] = {
              "Times the controller refused this broker."),
     NODE_ROW(brokers, STATS_GAUGE, "Brokers that are registered."),
     NODE_ROW(brokers_inactive, STATS_GAUGE, "Of them fenced or stopping."),
+    NODE_ROW(links_silent, STATS_COUNTER, "Links given up: no answer."),
     NODE_ROW(quorum_refused, STATS_GAUGE,
              "1 while the quorum does not let this node vote."),
     NODE_ROW(topics, STATS_GAUGE, "Topics."),

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SIDES = 2, QUEUE = 1 << 20, TRIES = 100000 };
+enum { SIDES = 2, QUEUE = 1 << 20, TRIES = 100000, PIECES = 64 };
 
 /* What is on its way from one side to the other. */
 struct pipe
@@ -221,7 +221,8 @@ static void turn(size_t piece)
 
     for (int i = 0; i < SIDES; i++)
         if (sides[i].node) {
-            moved |= side_carry(&sides[i], piece);
+            for (int n = 0; n < PIECES; n++)
+                moved |= side_carry(&sides[i], piece);
             ck_assert_int_eq(kl_node_poll(sides[i].node, 0), 0);
         }
     if (!moved)

@@ -65,7 +65,7 @@ static int transport_connect(void *user, uint64_t link, int32_t node_id,
         return 0;
     }
     l = link_free(c);
-    *l = (struct cluster_link){{from, to}, {link, accepted}};
+    *l = (struct cluster_link){{from, to}, {link, accepted}, 0};
     kl_net_up(from->net, link);
     return 0;
 }
@@ -96,6 +96,9 @@ static int transport_send(void *user, uint64_t link, const void *data,
     if (!l)
         return KL_ECLOSED;
     message_copy(l->node[0]->cluster, data, size);
+    l->is_dead |= l->node[0]->cluster->is_deaf;
+    if (l->is_dead)
+        return 0;
     /* Without memory at the other end the connection is lost. */
     if (kl_net_deliver(l->node[!side]->net, l->link[!side], data, size) == 0)
         return 0;

@@ -30,6 +30,7 @@ struct cluster_link
 {
     struct cluster_node *node[2];
     uint64_t link[2];
+    int is_dead;
 };
 
 struct cluster_fixture
@@ -42,6 +43,7 @@ struct cluster_fixture
     /* The last message with this api key is copied; NULL: none is. */
     struct kl_base_buf *copy;
     int16_t copy_of;
+    int is_deaf; /* links that are used meanwhile carry nothing any more */
     int64_t wall_ms;
 };
 

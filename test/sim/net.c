@@ -232,23 +232,6 @@ static void link_begin(struct world *w, struct net_link *l)
     host_wake(to);
 }
 
-/* Messages of administration are not known again by who serves them. */
-static int net_may_replay(struct world *w, const struct packet *p)
-{
-    struct kl_wire_message m;
-    struct kl_base_buf lists;
-    int r;
-
-    kl_base_buf_init(&lists, &w->memory.alloc);
-    r = kl_wire_message_decode(&m, p->data, p->size, &lists, NULL);
-    kl_base_buf_deinit(&lists);
-    return r == 0 && (m.envelope.api_key == KL_WIRE_FETCH ||
-                      m.envelope.api_key == KL_WIRE_VOTE ||
-                      m.envelope.api_key == KL_WIRE_BEGIN_QUORUM_EPOCH ||
-                      m.envelope.api_key == KL_WIRE_END_QUORUM_EPOCH ||
-                      m.envelope.api_key == KL_WIRE_FETCH_SNAPSHOT);
-}
-
 static void net_keep(struct world *w, int from, int to, const struct packet *p)
 {
     struct network *n = &w->net;
@@ -281,7 +264,7 @@ static void link_arrive(struct world *w, struct net_link *l, int side)
     e->bytes -= p->size;
     w->tally.messages++;
     world_note(w, 'm', (uint64_t)e->host, p->size);
-    if (kl_base_rng_below(&w->net.rng, 64) == 0 && net_may_replay(w, p))
+    if (kl_base_rng_below(&w->net.rng, 64) == 0)
         net_keep(w, from->host, e->host, p);
     packet_free(p);
     if (r == 0) {
@@ -432,10 +415,7 @@ void net_replay(struct world *w, int which)
         struct net_link *l = &n->links[i];
 
         for (int side = 0; l->state == NET_LINK_IS_UP && side < 2; side++)
-            /* Not as the first one: the node would take the link for that of
-             * an earlier start. */
-            if (l->ends[side].last_ns > 0 &&
-                l->ends[side].host == n->kept_to[at] &&
+            if (l->ends[side].host == n->kept_to[at] &&
                 l->ends[!side].host == n->kept_from[at]) {
                 KL_MARK(REPLAYED);
                 end_push(w, &l->ends[side], n->kept_from[at],

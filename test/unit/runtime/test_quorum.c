@@ -612,6 +612,28 @@ START_TEST(requests_replayed)
 }
 END_TEST
 
+/* The other end of a link goes without a word, or waits for a message that will
+ * never be whole: it is given up for another one. */
+START_TEST(links_that_go_silent)
+{
+    open_voters(3);
+    c.is_deaf = 1;
+    for (int i = 0; i < 1500; i++)
+        cluster_fixture_round(&c);
+    c.is_deaf = 0;
+    for (int i = 0; i < 5000; i++)
+        cluster_fixture_round(&c);
+    cluster_fixture_until(&c, cluster_fixture_controller(&c) >= 0);
+    ck_assert_int_eq(create("t"), 0);
+    for (int i = 0; i < 3; i++)
+        cluster_fixture_until(&c, has_topic(i, "t"));
+    ck_assert_uint_gt(kl_base_stat_get(&node(0)->stats.links_silent) +
+                          kl_base_stat_get(&node(1)->stats.links_silent) +
+                          kl_base_stat_get(&node(2)->stats.links_silent),
+                      0);
+}
+END_TEST
+
 /* Every bit of a message flipped on the way. A link that carries such bytes is
  * given up, and made again. */
 START_TEST(damaged_messages)
@@ -665,6 +687,7 @@ Suite *suite_runtime_quorum(void)
     tcase_add_test(tc, one_transport_one_node);
     tcase_add_test(tc, messages_of_others);
     tcase_add_test(tc, requests_replayed);
+    tcase_add_test(tc, links_that_go_silent);
     tcase_add_test(tc, damaged_messages);
     suite_add_tcase(s, tc);
     return s;
