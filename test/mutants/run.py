@@ -11,15 +11,17 @@ breaks and the goal that has to fail:
     Kill: unit store_wal
 
 A goal is a level and a suite or target (unit store_wal, fault fault_sweep,
-property, fuzz wal). Says: names a text that the failure has to contain, where
-a certain check of many is meant. A copy of the tree is kept in FOLDER; goals
-must be green there, then each patch is applied, built, and its goal must fail.
-A patch that does not apply or build, or that nobody notices, makes this program
-fail.
+property, fuzz wal), or klsim and one of its checkers (klsim commit): seeds are
+run until that checker has fired. Each Kill: of a patch has to fail. Says: names
+a text that the failure has to contain, where a certain check of many is meant.
+A copy of the tree is kept in FOLDER; goals must be green there, then each patch
+is applied, built, and its goals must fail. A patch that does not apply or
+build, or that nobody notices, makes this program fail.
 """
 import os
 import re
 import shutil
+import statistics
 import subprocess
 import sys
 import time
@@ -27,6 +29,11 @@ import time
 PARTS = ["Makefile", "README.md", "LICENSE", "lib", "include", "examples",
          "test", "man", "pkgconfig"]
 SECONDS_MAX = 300
+SEEDS_MAX = 20000
+SEEDS_STEP = 100
+SEEDS_GREEN = 20
+HOSTS = 3
+KLSIM = "build/release/klsim"
 HEAD = re.compile(r"^(Mutant|Breaks|Kill|Says): (.*)$", re.M)
 
 
@@ -156,11 +163,47 @@ def make(tree, *goals):
 def goals_of(kill):
     """What is built and what is run for a goal."""
     level, _, name = kill.partition(" ")
+    if level == "klsim":
+        return [KLSIM], []
     if level == "property":
         return ["all", "test-programs"], ["check-property"]
     choice = ("TARGET=" if level == "fuzz" else "SUITE=") + name
     return (["build/release/test/" + level, "build/release/kraftlog"],
             ["check-" + level, choice])
+
+
+# ---- seeds ------------------------------------------------------------------
+
+
+def failures(tree, first, count):
+    """Seeds of the simulator that fail, and the checker of each."""
+    command = [os.path.join(tree, KLSIM), "--hosts", str(HOSTS), "--first",
+               str(first), "--seeds", str(count), "--jobs",
+               str(os.cpu_count() or 1)]
+    try:
+        done = subprocess.run(command, stdin=subprocess.DEVNULL,
+                              stdout=subprocess.PIPE, timeout=SECONDS_MAX,
+                              stderr=subprocess.DEVNULL)
+    except subprocess.TimeoutExpired:
+        raise Broken("seeds from %d on never end" % first)
+    return [(int(seed), checker) for seed, checker in re.findall(
+        r"seed (\d+) FAILED ([a-z-]+)",
+        done.stdout.decode(errors="replace"))]
+
+
+def seeds_to_kill(tree, checker):
+    """The first seed that the checker finds wrong; others may find more."""
+    others = {}
+    first, count = 1, SEEDS_GREEN
+    while first <= SEEDS_MAX:
+        count = min(count, SEEDS_MAX + 1 - first)
+        for seed, fired in failures(tree, first, count):
+            if fired == checker:
+                return seed
+            others[fired] = others.get(fired, 0) + 1
+        first, count = first + count, min(2 * count, SEEDS_STEP)
+    raise Broken("survives\n%d seeds, not %s; others: %s"
+                 % (SEEDS_MAX, checker, others or "none"))
 
 
 # ---- mutants ----------------------------------------------------------------
@@ -170,27 +213,37 @@ class Mutant:
     def __init__(self, path):
         with open(path, encoding="utf-8") as f:
             self.patch = f.read()
-        head = dict(HEAD.findall(self.patch))
+        head = HEAD.findall(self.patch)
+        self.kills = [value for key, value in head if key == "Kill"]
+        head = dict(head)
         self.says = head.pop("Says", "")
         if set(head) != {"Mutant", "Breaks", "Kill"}:
             raise SystemExit("%s: needs Mutant, Breaks and Kill" % path)
-        self.name, self.breaks, self.kill = (
-            head["Mutant"], head["Breaks"], head["Kill"])
+        self.name, self.breaks = head["Mutant"], head["Breaks"]
+        self.seeds = None
+
+    def kill(self, tree, kill):
+        """Says how a goal has failed; raises Broken where it has not."""
+        programs, check = goals_of(kill)
+        text, status = make(tree, *programs)
+        if status != 0:
+            raise Broken("does not build:\n" + text[-2000:])
+        level, _, checker = kill.partition(" ")
+        if level == "klsim":
+            self.seeds = seeds_to_kill(tree, checker)
+            return "%s: %d seeds" % (kill, self.seeds)
+        text, status = make(tree, *check)
+        if status == 0:
+            raise Broken("survives")
+        if self.says not in text:
+            raise Broken("dies of something else:\n" + text[-1000:])
+        return "%s%s" % (kill, "" if status else ": never ends")
 
     def run(self, tree):
         """Says how it died; raises Broken where it did not."""
         saved = apply(self.patch, tree)
         try:
-            programs, check = goals_of(self.kill)
-            text, status = make(tree, *programs)
-            if status != 0:
-                raise Broken("does not build:\n" + text[-2000:])
-            text, status = make(tree, *check)
-            if status == 0:
-                raise Broken("survives")
-            if self.says not in text:
-                raise Broken("dies of something else:\n" + text[-1000:])
-            return "%s%s" % (self.kill, "" if status else ": never ends")
+            return ", ".join(self.kill(tree, kill) for kill in self.kills)
         finally:
             restore(saved)
 
@@ -210,7 +263,14 @@ def check_green(tree, mutants):
     text, status = make(tree, "all", "test-programs")
     if status != 0:
         raise SystemExit("mutants: the tree does not build\n" + text[-4000:])
-    for kill in sorted({m.kill for m in mutants}):
+    kills = {kill for m in mutants for kill in m.kills}
+    swarms = {kill for kill in kills if kill.startswith("klsim ")}
+    if swarms:
+        text, status = make(tree, KLSIM)
+        bad = status or failures(tree, 1, SEEDS_GREEN)
+        if bad:
+            raise SystemExit("mutants: klsim is not green: %s" % bad)
+    for kill in sorted(kills - swarms):
         text, status = make(tree, *goals_of(kill)[1])
         if status != 0 or re.search(r"\b100%: Checks: 0,", text):
             raise SystemExit("mutants: %s is not green\n%s"
@@ -236,6 +296,10 @@ def main():
         print("%-5s %-28s %5.1f s  %s" % (m.name, how,
                                           time.monotonic() - start, m.breaks))
         sys.stdout.flush()
+    seeds = [m.seeds for m in mutants if m.seeds]
+    if seeds:
+        print("mutants: seeds to kill, median %g, most %d"
+              % (statistics.median(seeds), max(seeds)))
     print("mutants: %d, %d killed" % (len(mutants), len(mutants) - len(failed)))
     if failed:
         sys.exit("mutants: not killed: " + " ".join(failed))
