@@ -131,9 +131,25 @@ dispatch_seen(struct kl_runtime_links *links,
         if (s->used < oldest->used)
             oldest = s;
     }
-    *oldest = (struct kl_runtime_seen){.session_id = *session_id,
-                                       .correlation_id = -1};
+    *oldest = (struct kl_runtime_seen){.session_id = *session_id};
     return oldest;
+}
+
+/* 1 where the request is new: it has come now. */
+static int dispatch_see(struct kl_runtime_seen *s, int64_t correlation_id)
+{
+    int64_t ahead = correlation_id - s->correlation_id;
+
+    if (ahead > 0) {
+        s->window = ahead < 64 ? s->window << ahead : 0;
+        s->correlation_id = correlation_id;
+        ahead = 0;
+    }
+    /* What is too old to tell counts as seen. */
+    if (ahead <= -64 || s->window >> -ahead & 1)
+        return 0;
+    s->window |= UINT64_C(1) << -ahead;
+    return 1;
 }
 
 static int dispatch_is_replay(struct kl_runtime_node *n,
@@ -145,12 +161,10 @@ static int dispatch_is_replay(struct kl_runtime_node *n,
         return 0;
     s = dispatch_seen(&n->links, &m->envelope.source_session);
     s->used = ++n->links.used;
-    if (m->envelope.correlation_id <= s->correlation_id) {
-        dispatch_count(&n->stats.messages_replayed);
-        return 1;
-    }
-    s->correlation_id = m->envelope.correlation_id;
-    return 0;
+    if (dispatch_see(s, m->envelope.correlation_id))
+        return 0;
+    dispatch_count(&n->stats.messages_replayed);
+    return 1;
 }
 
 void kl_runtime_dispatch(struct kl_runtime_node *n, struct kl_runtime_link *l,

@@ -43,12 +43,14 @@ struct kl_runtime_link
     size_t waiting_bytes;
 };
 
-/* The last request of a session that was carried out. */
+/* The requests of a session that have come (an anti-replay window, RFC 6479):
+ * two links of one node may change their order. */
 struct kl_runtime_seen
 {
     struct kl_base_uuid session_id;
-    int64_t correlation_id;
-    uint64_t used; /* the higher the later */
+    int64_t correlation_id; /* the highest */
+    uint64_t window;        /* bit i: the one that is lower by i has come */
+    uint64_t used;          /* the higher the later */
 };
 
 struct kl_runtime_links

@@ -584,31 +584,60 @@ END_TEST
 /* A command that was forwarded comes again when it does harm. */
 START_TEST(requests_replayed)
 {
-    struct kl_runtime_wish wish = {.type = KL_RUNTIME_DELETE_TOPIC,
-                                   .topic = "t"};
+    struct kl_runtime_wish make = {.type = KL_RUNTIME_CREATE_TOPIC,
+                                   .topic = "t",
+                                   .number = 1,
+                                   .replication = 1};
+    struct kl_runtime_wish remove = {.type = KL_RUNTIME_DELETE_TOPIC,
+                                     .topic = "t"};
     struct kl_base_buf copy;
 
     open_voters(3);
     kl_base_buf_init(&copy, &kl_base_alloc_libc);
     c.copy_of = KL_WIRE_CREATE_TOPICS;
     c.copy = &copy;
-    {
-        struct kl_runtime_wish create_wish = {.type = KL_RUNTIME_CREATE_TOPIC,
-                                              .topic = "t",
-                                              .number = 1,
-                                              .replication = 1};
-
-        ck_assert_int_eq(cluster_fixture_code(&c, 1, &create_wish), 0);
-    }
+    ck_assert_int_eq(cluster_fixture_code(&c, 1, &make), 0);
     ck_assert_uint_gt(copy.size, 0);
     c.copy = NULL;
-    ck_assert_int_eq(command(&wish), 0);
+    ck_assert_int_eq(command(&remove), 0);
     send_bytes(&copy);
     ck_assert_uint_eq(kl_base_stat_get(&node(0)->stats.messages_replayed), 1);
     ck_assert_int_eq(create("u"), 0);
     cluster_fixture_until(&c, has_topic(1, "u"));
     ck_assert(!has_topic(1, "t"));
     kl_base_buf_deinit(&copy);
+}
+END_TEST
+
+/* A heartbeat that node 2 would send, with an id so much ahead of its own. */
+static void heartbeat(int64_t ahead)
+{
+    struct kl_wire_message m;
+
+    vote_request(&m);
+    memset(&m.vote_request, 0, sizeof m.vote_request);
+    m.envelope.api_key = KL_WIRE_BROKER_HEARTBEAT;
+    m.envelope.correlation_id = node(1)->requests.correlation_id + ahead;
+    m.broker_heartbeat_request.broker_epoch = 0;
+    send_message(&m);
+}
+
+/* Two links may bring them in another order; each is taken once. */
+START_TEST(requests_overtake)
+{
+    static const int64_t ahead[] = {900, 898, 899, 837, 836, 1100, 1037};
+    static const int64_t again[] = {900, 899, 837, 836, 1100, 1036};
+    kl_base_stat *replayed;
+
+    open_voters(3);
+    replayed = &node(0)->stats.messages_replayed;
+    for (size_t i = 0; i < sizeof ahead / sizeof *ahead; i++)
+        heartbeat(ahead[i]);
+    /* 836 is 64 below 900. */
+    ck_assert_uint_eq(kl_base_stat_get(replayed), 1);
+    for (size_t i = 0; i < sizeof again / sizeof *again; i++)
+        heartbeat(again[i]);
+    ck_assert_uint_eq(kl_base_stat_get(replayed), 1 + 6);
 }
 END_TEST
 
@@ -687,6 +716,7 @@ Suite *suite_runtime_quorum(void)
     tcase_add_test(tc, one_transport_one_node);
     tcase_add_test(tc, messages_of_others);
     tcase_add_test(tc, requests_replayed);
+    tcase_add_test(tc, requests_overtake);
     tcase_add_test(tc, links_that_go_silent);
     tcase_add_test(tc, damaged_messages);
     suite_add_tcase(s, tc);
