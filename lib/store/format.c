@@ -635,6 +635,8 @@ int kl_store_slot_begin(struct kl_base_buf *b, const struct kl_store_slot *s)
     return b->error;
 }
 
+enum { SLOT_EPOCH = 12 }; /* bytes */
+
 static void slot_put_log(struct kl_base_buf *b,
                          const struct kl_store_slot_log *log)
 {
@@ -728,7 +730,8 @@ int kl_store_slot_next(struct kl_base_cursor *c, struct kl_store_slot_log *log)
     format_get_info(c, &log->active);
     if (c->failed || log->flush > KL_STORE_FLUSH_INTERVAL || log->start < 0 ||
         log->leo < log->start ||
-        (log->active.base != -1 && !format_info_is_sound(&log->active)))
+        (log->active.base != -1 && !format_info_is_sound(&log->active)) ||
+        log->epoch_count > (c->size - c->pos) / SLOT_EPOCH)
         return KL_ECORRUPT;
     return 0;
 }

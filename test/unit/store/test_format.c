@@ -623,22 +623,27 @@ END_TEST
 
 START_TEST(slot_next_impossible_values)
 {
-    struct kl_store_slot_log bad[4], out;
+    struct kl_store_slot_log bad[6], out;
     struct kl_base_buf b;
     struct kl_base_cursor c;
     struct kl_store_slot s;
+    size_t at;
 
-    for (size_t i = 0; i < 4; i++) {
+    for (size_t i = 0; i < 6; i++) {
         bad[i] = slot_logs[1];
+        bad[i].epoch_count = 0;
     }
     bad[0].flush = KL_STORE_FLUSH_INTERVAL + 1;
     bad[1].start = -1;
     bad[2].start = 1; /* above the LEO */
     bad[3].id.partition = -1;
+    bad[4].epoch_count = 1; /* more than there is */
+    bad[5].epoch_count = UINT32_MAX;
     kl_base_buf_init(&b, &alloc.alloc);
-    for (size_t i = 0; i < 4; i++) {
+    for (size_t i = 0; i < 6; i++) {
         kl_store_slot_begin(&b, &slot_in);
-        kl_store_slot_add(&b, &bad[i], NULL);
+        at = kl_store_slot_add(&b, &bad[0], NULL);
+        kl_store_slot_patch(&b, at, &bad[i]);
         kl_store_slot_end(&b);
         ck_assert_int_eq(kl_store_slot_decode(b.data, b.size, &c, &s), 0);
         ck_assert_msg(kl_store_slot_next(&c, &out) == KL_ECORRUPT, "%zu", i);
