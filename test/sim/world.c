@@ -216,7 +216,7 @@ static void world_tell(struct world *w)
     }
 }
 
-static int world_is_settled(struct world *w)
+int world_is_settled(struct world *w)
 {
     for (int i = 0; i < w->o.hosts; i++) {
         const struct host *h = &w->hosts[i];
@@ -324,7 +324,7 @@ static int world_is_down(struct world *w)
     return 1;
 }
 
-static void world_close(struct world *w)
+void world_close(struct world *w)
 {
     w->phase = WORLD_CLOSE;
     for (int i = 0; i < w->o.hosts; i++)
@@ -343,8 +343,8 @@ static void world_close(struct world *w)
     w->tally.simulated_ns = w->now_ns;
 }
 
-void world_run(struct world *w, const struct options *o, struct choice *c,
-               int trace)
+void world_open(struct world *w, const struct options *o, struct choice *c,
+                int trace)
 {
     memset(w, 0, sizeof *w);
     w->o = *o;
@@ -357,6 +357,12 @@ void world_run(struct world *w, const struct options *o, struct choice *c,
     pool_alloc_init(&w->memory);
     net_init(w);
     world_boot(w);
+}
+
+void world_run(struct world *w, const struct options *o, struct choice *c,
+               int trace)
+{
+    world_open(w, o, c, trace);
     w->phase = WORLD_CHAOS;
     w->actor_ns = w->now_ns + 10 * MS;
     if (!w->failed)

@@ -118,6 +118,12 @@ struct world
 void world_run(struct world *w, const struct options *o, struct choice *c,
                int trace);
 
+/* Its parts, for runs of another kind: a cluster with its voters, calm until
+ * somebody breaks something; and the end of it, whatever its state. */
+void world_open(struct world *w, const struct options *o, struct choice *c,
+                int trace);
+void world_close(struct world *w);
+
 /* ---- for the parts of the world -------------------------------------------
  */
 
@@ -126,6 +132,9 @@ void world_until(struct world *w, int64_t until_ns);
 /* The same until done says 1; 0 where the moment came first. */
 int world_until_done(struct world *w, int (*done)(struct world *w),
                      int64_t until_ns);
+/* Every node is up, has a leader and all that it committed; clients have their
+ * answers. */
+int world_is_settled(struct world *w);
 void world_fail(struct world *w, const char *checker, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 /* Something happened: it goes into the hash. */
