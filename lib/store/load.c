@@ -249,7 +249,7 @@ static void load_job_done(struct kl_os_job *job)
     }
     if (load->code && !kl_base_list_is_empty(&log->work->pending))
         kl_store_log_mark_later(log);
-    else if (!kl_base_list_is_empty(&log->work->pending))
+    else if (kl_store_log_has_work(log))
         kl_store_log_mark_dirty(log);
     kl_store_log_unref(log);
     kl_base_free(&s->alloc, load, sizeof *load);

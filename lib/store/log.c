@@ -349,6 +349,12 @@ static void log_mark(struct kl_store_log *log, int64_t delay_ns)
         kl_base_list_push(&s->dirty, &log->dirty);
 }
 
+int kl_store_log_has_work(const struct kl_store_log *log)
+{
+    return !kl_base_list_is_empty(&log->work->pending) ||
+           (log->manifest_dirty && log->flush == KL_STORE_FLUSH_INTERVAL);
+}
+
 void kl_store_log_mark_dirty(struct kl_store_log *log)
 {
     log_mark(log, log->flush == KL_STORE_FLUSH_COMMIT ? LOG_WRITE_DELAY_NS : 0);

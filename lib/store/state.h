@@ -388,6 +388,9 @@ int kl_store_log_enqueue(struct kl_store_log *log,
                          int64_t end, int32_t epoch,
                          struct kl_store_entry **out);
 void kl_store_entry_free(struct kl_store_entry *e);
+/* The segment writer has something to do: entries, or the manifest of an
+ * interval log, which no checkpoint writes. */
+int kl_store_log_has_work(const struct kl_store_log *log);
 /* Its entries should be applied: those of a commit log may wait a little. */
 void kl_store_log_mark_dirty(struct kl_store_log *log);
 /* The same, where it could not be done just now. */

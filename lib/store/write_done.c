@@ -141,8 +141,7 @@ static void write_share_done(struct kl_store_share *share)
         KL_ASSERT(e->state == KL_STORE_ENTRY_WRITING);
         write_entry_done(log, e);
     }
-    if (!kl_base_list_is_empty(&log->work->pending) ||
-        (log->manifest_dirty && log->flush == KL_STORE_FLUSH_INTERVAL))
+    if (kl_store_log_has_work(log))
         kl_store_log_mark_dirty(log);
     kl_store_checkpoint_settled(log);
     kl_store_space_count(log);

@@ -402,6 +402,29 @@ START_TEST(clean_stop_needs_no_walk)
 }
 END_TEST
 
+/* A manifest that is found lost only when somebody reads: it is written again,
+ * and the checkpoint that waits for it goes on. */
+START_TEST(manifest_that_a_reader_misses)
+{
+    const kl_base_stat *checkpoints;
+    char path[KL_STORE_PATH_MAX];
+    uint64_t before;
+
+    store_fixture_fill(&fx, subject, 30, 700, 1);
+    store_fixture_settle(&fx);
+    kl_store_path_in_log(subject, "manifest", path);
+    store_fixture_close(&fx);
+    store_fixture_unlink(&fx, path);
+    reopen();
+    checkpoints = &kl_store_stats(fx.store)->checkpoints;
+    before = kl_base_stat_get(checkpoints);
+    store_fixture_expect(&fx, subject, 0, 30, 700, 1);
+    checkpoint();
+    ck_assert_uint_gt(kl_base_stat_get(checkpoints), before);
+    ck_assert_int_eq(store_fixture_exists(&fx, path), 1);
+}
+END_TEST
+
 /* ---- truncation
  * ----------------------------------------------------------------- */
 
@@ -569,6 +592,7 @@ Suite *suite_store_interval(void)
     tcase_add_test(t, segment_that_is_missing);
     tcase_add_loop_test(t, segment_of_another_life, 0, 5);
     tcase_add_test(t, clean_stop_needs_no_walk);
+    tcase_add_test(t, manifest_that_a_reader_misses);
     tcase_add_test(t, truncation_starts_a_new_segment);
     tcase_add_loop_test(t, what_was_cut_stays_cut, 0, 16);
     tcase_add_test(t, start_moves_and_drops_segments);
