@@ -39,7 +39,8 @@ struct observation
     int is_voter;
     int may_vote; /* what it promised is not lost */
     int fault;
-    int is_caught_up;         /* its logs follow the image */
+    int is_caught_up; /* its logs follow the image */
+    int is_active;    /* it is the controller, and carries out commands */
     int32_t durable_voted_id; /* 0 or -1 = nobody */
     uint32_t voter_count;
     int32_t voters[CHECK_HOSTS];

@@ -126,6 +126,7 @@ void door_observe(const struct host *h, struct observation *out)
     out->id = h->id;
     out->applied = n->metadata.applied;
     out->is_caught_up = n->metadata.is_caught_up;
+    out->is_active = n->metadata.is_leading;
     if (!n->quorum.raft)
         return;
     kl_raft_view(n->quorum.raft, &view);

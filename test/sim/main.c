@@ -1,6 +1,7 @@
 /*
  * klsim: runs seeds and says what came of them.
  */
+#include "experiment.h"
 #include "swarm.h"
 
 #include "need.h"
@@ -35,6 +36,7 @@ struct wanted
     const char *shrink; /* file */
     const char *replay; /* file */
     int trace;
+    int failover;
 };
 
 static int usage(void)
@@ -43,7 +45,8 @@ static int usage(void)
             "usage: klsim --seed N [--hosts N] [--trace [--trace]]\n"
             "       klsim --seed N --shrink FILE\n"
             "       klsim --replay FILE [--trace [--trace]]\n"
-            "       klsim --seeds N [--first N] [--hosts N] [--jobs N]\n");
+            "       klsim --seeds N [--first N] [--hosts N] [--jobs N]\n"
+            "       klsim --failover [--seeds N] [--first N] [--hosts N]\n");
     return 2;
 }
 
@@ -131,6 +134,8 @@ int main(int argc, char **argv)
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "--trace") == 0)
             w.trace++;
+        else if (strcmp(argv[i], "--failover") == 0)
+            w.failover = 1;
         else if (i + 1 == argc || take(&w, argv[i], argv[i + 1]))
             return usage();
         else
@@ -138,6 +143,10 @@ int main(int argc, char **argv)
     }
     if (w.replay)
         return run_replay(&w);
+    if (w.failover)
+        return experiment_failover(w.swarm.first,
+                                   w.swarm.count ? w.swarm.count : 100,
+                                   w.swarm.hosts ? w.swarm.hosts : 3, w.trace);
     if (!w.swarm.count || w.swarm.jobs < 1 || w.swarm.hosts > WORLD_HOSTS)
         return usage();
     if (w.shrink)

@@ -51,7 +51,7 @@ static int64_t net_latency(struct world *w, int from, int to)
     int64_t base = w->o.latency_ns;
     int64_t ns = base + (int64_t)kl_base_rng_below(&n->rng, (uint64_t)base);
 
-    if (kl_base_rng_below(&n->rng, 1000) == 0)
+    if (w->o.late_one_in && kl_base_rng_below(&n->rng, w->o.late_one_in) == 0)
         ns *= 100;
     if (n->slow_ns[from][to] > w->now_ns)
         ns *= 20;

@@ -53,6 +53,7 @@ void options_draw(struct options *o, uint64_t seed, int hosts, struct choice *c)
     if (o->hosts == 5 && choice_below(c, 2))
         o->voters = 5;
     o->latency_ns = choice_log(c, 20, 10000) * 1000;
+    o->late_one_in = 1000;
     snprintf(o->snapshot_bytes, sizeof o->snapshot_bytes, "%lld",
              (long long)choice_log(c, 1024, 1 << 20));
     o->inbox_bytes = (size_t)choice_log(c, 4096, 1 << 24);
@@ -69,4 +70,12 @@ void options_draw(struct options *o, uint64_t seed, int hosts, struct choice *c)
     o->is_calm = choice_one_in(c, 20);
     if (!o->is_calm)
         options_draw_faults(o, c);
+}
+
+void options_heal(struct options *o)
+{
+    memset(o->rates, 0, sizeof o->rates);
+    o->stall_chance = 0;
+    o->late_one_in = 0;
+    o->is_calm = 1;
 }

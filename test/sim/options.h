@@ -46,8 +46,10 @@ struct options
 {
     uint64_t seed;
     int hosts;
-    int voters; /* the first so many of them */
-    int64_t latency_ns;
+    int voters;           /* the first so many of them */
+    int64_t latency_ns;   /* of a message, times 1 to 2 */
+    uint32_t late_one_in; /* so many messages takes a hundred times that; 0 =
+                             none does */
     size_t inbox_bytes;
     char snapshot_bytes[16]; /* of the metadata log between two snapshots */
     size_t link_bytes; /* on their way, before the sender is told to wait */
@@ -70,6 +72,8 @@ struct options
 /* hosts 0 = as the seed wants. */
 void options_draw(struct options *o, uint64_t seed, int hosts,
                   struct choice *c);
+/* Takes out all that is broken, late messages too: what is left is drawn. */
+void options_heal(struct options *o);
 const char *fault_name(enum fault_kind kind);
 /* Whether swarms of so many hosts have to have it. */
 int fault_is_due(enum fault_kind kind, int hosts);

@@ -1,0 +1,15 @@
+/*
+ * Runs that measure instead of breaking things: how long a cluster is without
+ * a controller after its leader has died, and whether one that has nothing to
+ * do stays as it is. All timeouts are those of a node that is not configured.
+ */
+#ifndef SIM_EXPERIMENT_H
+#define SIM_EXPERIMENT_H
+
+#include <stdint.h>
+
+/* So many worlds, in each of which leaders die several times. 0 where the bar
+ * is held, else 1. */
+int experiment_failover(uint64_t first, uint64_t count, int hosts, int trace);
+
+#endif
