@@ -122,8 +122,8 @@ BENCH_SRC := $(sort $(wildcard test/bench/*.c))
 # klsim is main.c and all but the tests of its parts.
 sim_SRC := $(sort $(wildcard test/sim/*.c))
 KLSIM_SRC := $(filter-out test/sim/test_%,$(sim_SRC))
-klsim_SRC := $(filter test/sim/test_% test/sim/check_% test/sim/choice.c,\
-    $(sim_SRC))
+klsim_SRC := $(filter test/sim/test_% test/sim/check_% test/sim/choice.c \
+    test/sim/script_text.c,$(sim_SRC))
 # Each file is one program for the Python script of the same level.
 PROPERTY_SRC := $(sort $(wildcard test/property/*.c))
 # fuzz_<target>.c; other files are helpers of all targets.
@@ -318,7 +318,7 @@ PARTS = $(if $(wildcard test/lint/lint.py),lint) check-headers check-symbols \
     $(if $(MAN),check-man) $(if $(wildcard test/property/*.py),check-property) \
     $(if $(wildcard test/ffi/*.py),check-ffi) $(if $(FUZZ),check-fuzz) \
     $(patsubst %,check-%,$(filter-out unit,$(LEVELS))) \
-    $(if $(KLSIM),check-sim)
+    $(if $(KLSIM),check-script check-sim)
 
 .PHONY: check check-run test-programs
 check: ## run all tests; ends with the closing line of the unit tests
@@ -412,6 +412,13 @@ sweep: $(BUILD)/test/fault
 	    KL_SWEEP_ONLY="$(SWEEP_ONLY)" $<
 	@$(TEST_ENV) CK_RUN_SUITE=fault_flip KL_FLIPS=$(or $(SWEEP_FLIPS),0) \
 	    KL_FLIP_JOBS=$(SWEEP_JOBS) $<
+
+.PHONY: check-script
+check-script: ## clusters that do what a text says (SCRIPT=name, REWRITE=1)
+check-script: $(KLSIM)
+	@$< $(if $(REWRITE),--rewrite,--script) \
+	    $(or $(SCRIPT:%=test/scripts/%.txt),$(sort $(wildcard \
+	    test/scripts/*.txt)))
 
 # The seeds of make check are always the same; make sim has others each time.
 SIM_JOBS ?= $(shell nproc 2>/dev/null || echo 1)

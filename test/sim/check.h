@@ -37,7 +37,8 @@ struct observation
     int64_t applied;
     int64_t snapshot_end; /* -1 = none */
     int is_voter;
-    int may_vote; /* what it promised is not lost */
+    int may_vote;   /* what it promised is not lost */
+    int is_leading; /* its controller acts */
     int fault;
     int is_caught_up; /* its logs follow the image */
     int is_active;    /* it is the controller, and carries out commands */

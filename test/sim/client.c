@@ -25,11 +25,14 @@ enum call_kind {
     CALL_SET,
     CALL_PRODUCE,
     CALL_FETCH,
-    CALL_ADD_VOTER
+    CALL_ADD_VOTER,
+    CALL_REMOVE_VOTER,
+    CALL_QUORUM
 };
 
-static const char *const call_names[] = {"create",  "delete", "set",
-                                         "produce", "fetch",  "add-voter"};
+static const char *const call_names[] = {"create",       "delete", "set",
+                                         "produce",      "fetch",  "add-voter",
+                                         "remove-voter", "quorum"};
 
 struct call
 {
@@ -139,6 +142,8 @@ static void call_answered(struct call *c, int code)
                (uint64_t)code);
     world_trace(w, &w->hosts[c->host], "%s t%d %d: %s", call_names[c->kind],
                 c->topic, c->partition, code ? kl_error_name(code) : "ok");
+    if (w->answered)
+        w->answered(w, call_names[c->kind], c->topic, c->host, code);
     if (code)
         w->tally.refused++;
     if (code == KL_EUNKNOWN)
@@ -210,50 +215,81 @@ static void voter_done(struct kl_runtime_op *op, void *user)
     call_free(c);
 }
 
-void client_add_voter(struct world *w, int index)
+/* Of the quorum: what kind says of a host, or of nobody. */
+static int voter_ask(struct world *w, struct host *h, enum call_kind kind,
+                     int index)
 {
-    struct host *h = &w->hosts[0];
-    struct kl_runtime_wish wish = {.type = KL_RUNTIME_ADD_VOTER,
-                                   .broker_id = w->hosts[index].id};
-    struct call *c =
-        client_is_quiet(w) ? call_new(w, h, CALL_ADD_VOTER, 0) : NULL;
+    struct kl_runtime_wish wish = {
+        .type = kind == CALL_ADD_VOTER      ? KL_RUNTIME_ADD_VOTER
+                : kind == CALL_REMOVE_VOTER ? KL_RUNTIME_REMOVE_VOTER
+                                            : KL_RUNTIME_DESCRIBE_QUORUM,
+        .broker_id = w->hosts[index].id};
+    struct call *c = call_new(w, h, kind, 0);
 
     if (!c)
-        return;
+        return -1;
+    c->topic = index;
     need_ok(kl_runtime_command(h->n, &wish, &c->op));
     need_ok(kl_runtime_op_set_callback(c->op, voter_done, c));
     host_wake(h);
+    return 0;
 }
 
-static void client_create(struct world *w, struct host *h)
+void client_add_voter(struct world *w, int index)
+{
+    if (client_is_quiet(w))
+        (void)voter_ask(w, &w->hosts[0], CALL_ADD_VOTER, index);
+}
+
+int client_ask_voter(struct world *w, struct host *h, int index, int is_added)
+{
+    return voter_ask(w, h, is_added ? CALL_ADD_VOTER : CALL_REMOVE_VOTER,
+                     index);
+}
+
+int client_ask_quorum(struct world *w, struct host *h)
+{
+    return voter_ask(w, h, CALL_QUORUM, h->index);
+}
+
+int client_ask_create(struct world *w, struct host *h, int partitions)
 {
     struct client *client = w->client;
-    int topic = client->topic_count;
     struct kl_runtime_wish wish = {.type = KL_RUNTIME_CREATE_TOPIC,
-                                   .replication = 1};
+                                   .replication = 1,
+                                   .number = partitions};
+    int topic = client->topic_count;
     struct kl_base_config config;
     char name[16], bytes[32];
-    struct call *c;
-    int there = 0;
+    struct call *c =
+        topic < ACK_TOPICS ? call_new(w, h, CALL_CREATE, topic) : NULL;
 
-    for (int i = 0; i < topic; i++)
-        there += client->topics[i].is_there;
-    if (topic == ACK_TOPICS || there >= w->o.topics_max)
-        return;
-    c = call_new(w, h, CALL_CREATE, topic);
     if (!c)
-        return;
+        return -1;
     client->topic_count++;
     topic_name(topic, name);
     snprintf(bytes, sizeof bytes, "%lld", (long long)w->o.segment_bytes);
     kl_base_config_init(&config);
     need_ok(kl_base_config_set(&config, "segment.bytes", bytes, NULL));
     need_ok(kl_base_config_set(&config, "retention.ms", "-1", NULL));
+    client->topics[topic].partitions = partitions;
     wish.topic = name;
-    wish.number = client->topics[topic].partitions =
-        1 + (int)choice_below(w->choice, CLIENT_PARTITIONS);
     wish.config = &config;
     admin_ask(h, c, &wish);
+    return 0;
+}
+
+static void client_create(struct world *w, struct host *h)
+{
+    struct client *client = w->client;
+    int there = 0;
+
+    for (int i = 0; i < client->topic_count; i++)
+        there += client->topics[i].is_there;
+    if (client->topic_count == ACK_TOPICS || there >= w->o.topics_max)
+        return;
+    (void)client_ask_create(
+        w, h, 1 + (int)choice_below(w->choice, CLIENT_PARTITIONS));
 }
 
 static void client_change(struct world *w, struct host *h, int topic,
@@ -362,30 +398,45 @@ static struct host *host_of(struct host *h, const struct kl_base_uuid *id,
     return l && host_is_able(l) ? l : NULL;
 }
 
-static void client_produce(struct world *w, struct host *h, int topic)
+/* Where the partition is led, as h knows; 0, or -1 where that is nowhere. */
+static int produce_ask(struct world *w, struct host *h, int topic,
+                       int partition, int count, uint32_t size)
 {
-    int partition = (int)choice_below(
-        w->choice, (uint64_t)w->client->topics[topic].partitions);
     struct kl_base_uuid id;
     struct call *c;
 
-    if (!topic_id(h, topic, &id) || !(h = host_of(h, &id, partition)))
-        return;
-    c = call_new(w, h, CALL_PRODUCE, topic);
-    if (!c)
-        return;
+    if (!topic_id(h, topic, &id) || !(h = host_of(h, &id, partition)) ||
+        !(c = call_new(w, h, CALL_PRODUCE, topic)))
+        return -1;
     c->partition = partition;
-    c->count = 1 + (int)choice_below(w->choice, 4);
+    c->count = count;
     c->value = w->client->next_tag;
     w->client->next_tag += c->count;
     c->produce.topic_id = id;
     c->produce.partition = c->partition;
-    c->produce.frame = record_frame(
-        h, c, &id, (uint32_t)choice_log(w->choice, 1, w->o.value_bytes_max));
+    c->produce.frame = record_frame(h, c, &id, size);
     c->produce.done = produce_answered;
     c->request.run = produce_run;
     kl_runtime_submit(h->n, &c->request);
     host_wake(h);
+    return 0;
+}
+
+static void client_produce(struct world *w, struct host *h, int topic)
+{
+    int partition = (int)choice_below(
+        w->choice, (uint64_t)w->client->topics[topic].partitions);
+    int count = 1 + (int)choice_below(w->choice, 4);
+
+    (void)produce_ask(w, h, topic, partition, count,
+                      (uint32_t)choice_log(w->choice, 1, w->o.value_bytes_max));
+}
+
+int client_ask_produce(struct world *w, struct host *h, int topic, int count)
+{
+    return topic < w->client->topic_count
+               ? produce_ask(w, h, topic, 0, count, 100)
+               : -1;
 }
 
 static void see_frame(struct call *c, const uint8_t *data, size_t size,
@@ -565,8 +616,11 @@ void client_verify(struct world *w)
 {
     for (int i = 0; i < w->o.hosts; i++) {
         struct host *h = &w->hosts[i];
-        const struct kl_controller *c = door_controller(h);
+        const struct kl_controller *c;
 
+        if (h->state != HOST_UP)
+            continue;
+        c = door_controller(h);
         for (size_t k = 0; k < kl_controller_topic_count(c); k++)
             if (topic_of_name(kl_controller_topic_at(c, k)->name) >=
                 w->client->topic_count)

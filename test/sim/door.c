@@ -141,6 +141,7 @@ void door_observe(const struct host *h, struct observation *out)
     out->snapshot_end = view.snapshot.end_offset;
     out->is_voter = view.is_voter;
     out->may_vote = view.may_vote;
+    out->is_leading = view.is_leading;
     out->fault = view.fault;
     out->counters = view.counters;
     for (uint32_t i = 0; i < view.voters.voters.count; i++)

@@ -227,6 +227,11 @@ static void host_open_failed(struct host *h, int code)
     KL_MARK(OPEN_FAILED);
     kl_runtime_errmsg(h->n, text, sizeof text);
     world_trace(h->w, h, "open %s: %s", kl_error_name(code), text);
+    h->code = code;
+    if (h->w->phase == WORLD_SCRIPT) {
+        host_close(h);
+        return;
+    }
     if (h->disk->faults.struck == h->struck && !h->disk->capacity)
         world_fail(h->w, "open", "node %d: %s: %s", (int)h->id,
                    kl_error_name(code), text);
@@ -242,6 +247,8 @@ static void host_take_image(struct host *h)
     host_close(h);
     host_put_disk(h, h->image);
     h->image = NULL;
+    if (h->w->phase == WORLD_SCRIPT)
+        return;
     h->start_ns = h->w->now_ns + choice_between(h->w->choice, 1, 50) * MS;
 }
 
@@ -253,6 +260,7 @@ void host_start(struct host *h)
     need(!h->n);
     host_reset_time(h);
     h->start_ns = -1;
+    h->code = 0;
     h->boots++;
     w->tally.boots++;
     h->boot_ns = choice_between(w->choice, 0, 1000) * SECOND;
@@ -393,7 +401,7 @@ static void host_check_failed(struct host *h)
 {
     struct world *w = h->w;
 
-    if (h->is_stopping)
+    if (h->is_stopping || w->phase == WORLD_SCRIPT)
         return;
     if (kl_runtime_state(h->n) != KL_NODE_FAILED || h->start_ns >= 0)
         return;
@@ -414,7 +422,7 @@ void host_poll(struct host *h)
         KL_MARK(STOPPED);
         host_close(h);
         world_trace(w, h, "stopped");
-        if (w->phase != WORLD_CLOSE)
+        if (w->phase < WORLD_SCRIPT)
             h->start_ns = w->now_ns + choice_log(w->choice, MS, w->o.down_ns);
         return;
     }

@@ -2,6 +2,7 @@
  * klsim: runs seeds and says what came of them.
  */
 #include "experiment.h"
+#include "script.h"
 #include "swarm.h"
 
 #include "need.h"
@@ -46,7 +47,9 @@ static int usage(void)
             "       klsim --seed N --shrink FILE\n"
             "       klsim --replay FILE [--trace [--trace]]\n"
             "       klsim --seeds N [--first N] [--hosts N] [--jobs N]\n"
-            "       klsim --failover [--seeds N] [--first N] [--hosts N]\n");
+            "       klsim --failover [--seeds N] [--first N] [--hosts N]\n"
+            "       klsim --script FILE...\n"
+            "       klsim --rewrite FILE...\n");
     return 2;
 }
 
@@ -131,6 +134,10 @@ int main(int argc, char **argv)
     struct wanted w = {.swarm = {.first = 1, .jobs = 1}};
     int bad;
 
+    if (argc > 2 && strcmp(argv[1], "--script") == 0)
+        return script_main(argc - 2, argv + 2, 0);
+    if (argc > 2 && strcmp(argv[1], "--rewrite") == 0)
+        return script_main(argc - 2, argv + 2, 1);
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "--trace") == 0)
             w.trace++;

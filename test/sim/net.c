@@ -162,6 +162,7 @@ static int ops_send(void *user, uint64_t link, const void *data, size_t size)
     struct network *n = &w->net;
     struct packet *p;
     struct net_end *to;
+    enum net_fate fate;
     int side;
     struct net_link *l = link_of(h, link, &side);
 
@@ -173,6 +174,11 @@ static int ops_send(void *user, uint64_t link, const void *data, size_t size)
         l->ends[side].is_blocked = 1;
         return KL_EAGAIN;
     }
+    fate = net_rule_apply(w, h->index, to->host, data, size);
+    if (fate == NET_DROP || fate == NET_HOLD)
+        return 0;
+    if (fate == NET_TWICE)
+        end_push(w, to, h->index, packet_new(data, size));
     p = packet_new(data, size);
     if (n->corrupt > 0) {
         n->corrupt--;
@@ -354,6 +360,7 @@ void net_deinit(struct world *w)
     for (int i = 0; i < w->net.kept_count; i++)
         packet_free(w->net.kept[i]);
     w->net.kept_count = 0;
+    net_rule_clear(w, 0);
 }
 
 void net_join(struct host *h)
@@ -406,23 +413,28 @@ void net_slow(struct world *w, int from, int to, int64_t until_ns)
     w->net.slow_ns[from][to] = w->net.slow_ns[to][from] = until_ns;
 }
 
+int net_inject(struct world *w, int from, int to, const void *data, size_t size)
+{
+    for (int i = 0; i < NET_LINKS; i++) {
+        struct net_link *l = &w->net.links[i];
+
+        for (int side = 0; l->state == NET_LINK_IS_UP && side < 2; side++)
+            if (l->ends[side].host == to && l->ends[!side].host == from) {
+                end_push(w, &l->ends[side], from, packet_new(data, size));
+                return 1;
+            }
+    }
+    return 0;
+}
+
 void net_replay(struct world *w, int which)
 {
     struct network *n = &w->net;
     int at = n->kept_count ? which % n->kept_count : 0;
 
-    for (int i = 0; n->kept_count && i < NET_LINKS; i++) {
-        struct net_link *l = &n->links[i];
-
-        for (int side = 0; l->state == NET_LINK_IS_UP && side < 2; side++)
-            if (l->ends[side].host == n->kept_to[at] &&
-                l->ends[!side].host == n->kept_from[at]) {
-                KL_MARK(REPLAYED);
-                end_push(w, &l->ends[side], n->kept_from[at],
-                         packet_new(n->kept[at]->data, n->kept[at]->size));
-                return;
-            }
-    }
+    if (n->kept_count && net_inject(w, n->kept_from[at], n->kept_to[at],
+                                    n->kept[at]->data, n->kept[at]->size))
+        KL_MARK(REPLAYED);
 }
 
 void net_mend(struct world *w)

@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { NET_HOSTS = 9, NET_LINKS = 192, NET_KEPT = 8 };
+enum { NET_HOSTS = 9, NET_LINKS = 192, NET_KEPT = 8, NET_RULES = 16 };
 
 struct world;
 struct host;
@@ -47,6 +47,29 @@ struct net_link
     struct net_end ends[2]; /* the first has dialled */
 };
 
+/* What becomes of messages of one kind between two hosts, before they are on
+ * their way; -1 = any. */
+enum net_fate { NET_PASS, NET_DROP, NET_HOLD, NET_TWICE };
+
+struct net_rule
+{
+    enum net_fate fate;
+    int api_key;
+    int is_response;
+    int from;
+    int to;
+    int64_t times; /* that it still applies; -1 = always */
+};
+
+/* A message that a rule holds. */
+struct net_held
+{
+    struct net_held *next;
+    int from;
+    int to;
+    struct packet *packet;
+};
+
 struct network
 {
     struct net_link links[NET_LINKS];
@@ -58,6 +81,9 @@ struct network
     int kept_from[NET_KEPT];       /* between these */
     int kept_to[NET_KEPT];
     int kept_count;
+    struct net_rule rules[NET_RULES];
+    int rule_count;
+    struct net_held *held; /* in their order */
 };
 
 void net_init(struct world *w);
@@ -78,5 +104,21 @@ void net_slow(struct world *w, int from, int to, int64_t until_ns);
 void net_replay(struct world *w, int which);
 /* All ways are free. */
 void net_mend(struct world *w);
+/* A message is on its way where there is a link, else it is lost. 1 or 0. */
+int net_inject(struct world *w, int from, int to, const void *data,
+               size_t size);
+
+/* ---- net_rule.c -----------------------------------------------------------
+ */
+
+/* 0, or -1 where there are too many. */
+int net_rule_add(struct world *w, const struct net_rule *rule);
+/* There are no rules any more; what they hold is sent, or forgotten. */
+void net_rule_clear(struct world *w, int is_sent);
+/* What becomes of a message; it is kept where it is held. */
+enum net_fate net_rule_apply(struct world *w, int from, int to,
+                             const void *data, size_t size);
+/* The key of a kind of message by its name; -1 = no such kind. */
+int net_api_key(const char *name);
 
 #endif

@@ -63,6 +63,7 @@ struct host
     uint64_t struck; /* faults of the disk, as of the start of this boot */
     uint32_t boots;
     uint32_t failures; /* of opens, in a row */
+    int code;          /* of the last one */
 };
 
 /* What the summary counts. */
@@ -87,6 +88,7 @@ enum world_phase {
     WORLD_CHAOS,
     WORLD_HEAL,
     WORLD_VERIFY,
+    WORLD_SCRIPT, /* nobody starts anything again by himself */
     WORLD_CLOSE
 };
 
@@ -103,6 +105,11 @@ struct world
     struct network net;
     struct pool_alloc memory; /* of the checkers */
     struct client *client;
+    /* NULL, or told of each answer: what was asked, the number of the topic or
+     * host that it was about, where, and what came of it. */
+    void (*answered)(struct world *w, const char *what, int about, int host,
+                     int code);
+    void *user;
     int32_t leader_id; /* the last one seen, and its epoch */
     int32_t leader_epoch;
     struct checks checks;
@@ -194,6 +201,13 @@ void client_act(struct world *w, struct host *h);
 int client_is_quiet(struct world *w);
 /* Asks for all that must be there now. */
 void client_verify(struct world *w);
+/* The same things as client_act, one by one, of a host that is up: 0, or -1
+ * where there is nobody to ask. A topic is called by its number; count is of
+ * records. */
+int client_ask_create(struct world *w, struct host *h, int partitions);
+int client_ask_produce(struct world *w, struct host *h, int topic, int count);
+int client_ask_voter(struct world *w, struct host *h, int index, int is_added);
+int client_ask_quorum(struct world *w, struct host *h);
 
 /* ---- door.c: into the node, for checks alone ------------------------------
  */
