@@ -29,8 +29,8 @@ X(ELECTION_TIMEOUT_MS, "controller.quorum.election.timeout.ms", NODE, MS,      \
 X(FETCH_TIMEOUT_MS, "controller.quorum.fetch.timeout.ms", NODE, MS, "2000",    \
   10, 3600000, "",                                                             \
   "How long a voter goes on without a successful fetch from the leader before "\
-  "it campaigns. A leader that most voters have not fetched from for one and " \
-  "a half of it resigns.")                                                     \
+  "it campaigns, and up to a quarter longer. A leader that most voters have "  \
+  "not fetched from for one and a half of it resigns.")                        \
 X(REQUEST_TIMEOUT_MS, "controller.quorum.request.timeout.ms", NODE, MS,        \
   "1000", 10, 3600000, "",                                                     \
   "How long a request of the metadata quorum waits for its answer before it "  \

@@ -57,7 +57,7 @@ void kl_raft_become_follower(struct kl_raft *r, int32_t epoch,
     r->is_guessing = 0;
     r->election_failures = 0;
     become_set(r, KL_RAFT_FOLLOWER);
-    r->election_deadline = r->now + r->options.fetch_timeout_ns;
+    r->election_deadline = r->now + kl_raft_fetch_timeout(r);
     r->update_deadline = r->now;
     kl_raft_fetch_send(r);
 }

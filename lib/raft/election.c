@@ -12,6 +12,15 @@ int64_t kl_raft_election_timeout(struct kl_raft *r)
     return t + (int64_t)kl_base_rng_below(&r->rng, (uint64_t)t);
 }
 
+/* Followers who lose their leader at one moment do not stand at one moment:
+ * none of them would be elected. */
+int64_t kl_raft_fetch_timeout(struct kl_raft *r)
+{
+    int64_t t = r->options.fetch_timeout_ns;
+
+    return t + (int64_t)kl_base_rng_below(&r->rng, (uint64_t)t / 4 + 1);
+}
+
 int64_t kl_raft_election_delay(struct kl_raft *r)
 {
     const struct kl_raft_set *set = kl_raft_voters(r);
@@ -122,21 +131,34 @@ void kl_raft_election_tally(struct kl_raft *r)
 
 /* ---- asking ------------------------------------------------------------ */
 
+static void election_ask(struct kl_raft *r, struct kl_raft_peer *p)
+{
+    struct kl_wire_vote_request *vote =
+        &kl_raft_request(r, &p->key, KL_WIRE_VOTE)->send.message.vote_request;
+
+    vote->candidate_epoch = r->hard.epoch;
+    vote->last_epoch = kl_raft_log_last_epoch(r);
+    vote->last_offset = r->log.leo;
+    vote->pre_vote = r->role == KL_RAFT_PROSPECTIVE;
+    p->vote = KL_RAFT_VOTE_OPEN;
+    p->vote_id = r->correlation_id;
+}
+
 void kl_raft_election_ask(struct kl_raft *r)
 {
-    for (struct kl_raft_peer *p = NULL; (p = kl_raft_next_voter(r, p));) {
-        struct kl_wire_vote_request *vote =
-            &kl_raft_request(r, &p->key, KL_WIRE_VOTE)
-                 ->send.message.vote_request;
-
-        vote->candidate_epoch = r->hard.epoch;
-        vote->last_epoch = kl_raft_log_last_epoch(r);
-        vote->last_offset = r->log.leo;
-        vote->pre_vote = r->role == KL_RAFT_PROSPECTIVE;
-        p->vote_id = r->correlation_id;
-    }
+    for (struct kl_raft_peer *p = NULL; (p = kl_raft_next_voter(r, p));)
+        election_ask(r, p);
     /* Alone, it has the majority already. */
     kl_raft_election_tally(r);
+}
+
+/* Who asks for itself has lost its leader since it has refused, so it is asked
+ * again: it may be that only this node can be elected. */
+void kl_raft_election_rival(struct kl_raft *r, struct kl_raft_peer *p)
+{
+    if (r->role == KL_RAFT_PROSPECTIVE && p->is_voter &&
+        p->vote == KL_RAFT_VOTE_NO)
+        election_ask(r, p);
 }
 
 /* ---- timers ------------------------------------------------------------ */

@@ -118,7 +118,7 @@ static void fetched_failed(struct kl_raft *r, const struct kl_wire_message *m)
     if (r->is_guessing && m->fetch_response.leader_epoch == r->hard.epoch &&
         m->fetch_response.leader_id == r->hard.leader_id) {
         r->is_guessing = 0;
-        r->election_deadline = r->now + r->options.fetch_timeout_ns;
+        r->election_deadline = r->now + kl_raft_fetch_timeout(r);
     }
     /* A follower tries again, an observer goes on asking around. */
     kl_raft_fetch_again(r, r->role == KL_RAFT_FOLLOWER && !r->is_guessing
@@ -158,7 +158,7 @@ static void fetched_from_leader(struct kl_raft *r,
         return;
     }
     /* The leader is there, whatever it says. */
-    r->election_deadline = r->now + r->options.fetch_timeout_ns;
+    r->election_deadline = r->now + kl_raft_fetch_timeout(r);
     r->has_fetched = 1;
     r->is_guessing = 0;
     r->refusal = 0;

@@ -214,7 +214,7 @@ void kl_raft_recv_fetch_snapshot_reply(struct kl_raft *r,
                !snapshot_equal(id, d->id)) {
         d->deadline = r->now + r->options.retry_backoff_ns;
     } else {
-        r->election_deadline = r->now + r->options.fetch_timeout_ns;
+        r->election_deadline = r->now + kl_raft_fetch_timeout(r);
         r->has_fetched = 1;
         snapshot_piece(r, f);
     }

@@ -83,6 +83,8 @@ void kl_raft_recv_vote(struct kl_raft *r, struct kl_raft_peer *p,
     }
     kl_raft_reply(r, &m->envelope, error)
         ->send.message.vote_response.vote_granted = (int8_t)granted;
+    if (!granted && error == KL_WIRE_NONE && v->pre_vote)
+        kl_raft_election_rival(r, p);
 }
 
 /* ---- the response ------------------------------------------------------ */

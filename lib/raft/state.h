@@ -359,6 +359,7 @@ void kl_raft_become_resigned(struct kl_raft *r);
 
 /* How long an election may last, and how long to wait before one. */
 int64_t kl_raft_election_timeout(struct kl_raft *r);
+int64_t kl_raft_fetch_timeout(struct kl_raft *r);
 int64_t kl_raft_election_delay(struct kl_raft *r);
 int kl_raft_may_vote(const struct kl_raft *r);
 int kl_raft_may_campaign(const struct kl_raft *r);
@@ -367,6 +368,7 @@ void kl_raft_election_forget(struct kl_raft *r);
 uint32_t kl_raft_election_granted(const struct kl_raft *r,
                                   struct kl_wire_voter_key *keys);
 void kl_raft_election_ask(struct kl_raft *r);
+void kl_raft_election_rival(struct kl_raft *r, struct kl_raft_peer *p);
 void kl_raft_election_tally(struct kl_raft *r);
 void kl_raft_election_timer(struct kl_raft *r);
 int64_t kl_raft_election_wants(const struct kl_raft *r);
