@@ -241,8 +241,10 @@ int kl_runtime_requests_step(struct kl_runtime_node *n)
     struct kl_base_list *item = q->all.next;
     int moved = 0;
 
-    if (item == &q->all && kl_base_list_is_empty(&q->ended))
+    if (item == &q->all && kl_base_list_is_empty(&q->ended)) {
+        kl_runtime_timer_cancel(n, &q->timer); /* all are answered */
         return 0;
+    }
     while (item != &q->all) {
         struct kl_runtime_call *call = request_of(item);
 

@@ -154,6 +154,23 @@ START_TEST(registration_again)
 }
 END_TEST
 
+/* A node need not wake up for the timeout of what is answered. */
+START_TEST(an_answer_ends_the_wait)
+{
+    const struct kl_runtime_requests *q = &node(1)->requests;
+    struct kl_wire_message m = {0};
+    struct ask a = {0};
+
+    a.call.may_repeat = 1;
+    m.broker_heartbeat_request.broker_epoch = node(1)->broker.epoch;
+    ck_assert_int_eq(ask(1, -1, KL_WIRE_BROKER_HEARTBEAT, &m, &a), 0);
+    cluster_fixture_until(&c, kl_base_list_is_empty(&q->all));
+    cluster_fixture_round(&c);
+    ck_assert(kl_base_list_is_empty(&q->all));
+    ck_assert(kl_base_list_is_empty(&q->timer.link));
+}
+END_TEST
+
 START_TEST(not_the_controller)
 {
     struct kl_wire_message m = {0};
@@ -316,6 +333,7 @@ Suite *suite_runtime_serve(void)
     tcase_add_checked_fixture(t, setup, teardown);
     tcase_add_test(t, stale_heartbeat);
     tcase_add_test(t, registration_again);
+    tcase_add_test(t, an_answer_ends_the_wait);
     tcase_add_test(t, not_the_controller);
     tcase_add_test(t, producer_ids);
     tcase_add_loop_test(t, clients_are_no_brokers, 0, 3);
