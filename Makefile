@@ -424,13 +424,36 @@ check-script: $(KLSIM)
 SIM_JOBS ?= $(shell nproc 2>/dev/null || echo 1)
 SIM_FIRST ?= $(shell date +%s)000
 SIM_ARGS = $(if $(HOSTS),--hosts $(HOSTS))
-.PHONY: sim check-sim
+SIM_FEWER = $(SANITIZED)$(filter cov,$(VARIANT))
+.PHONY: sim check-sim sim-bars sim-compilers
 check-sim: ## the simulator's seeds of make check
 check-sim: $(KLSIM)
-	@$< --seeds $(if $(SANITIZED)$(filter cov,$(VARIANT)),100,2000) \
-	    --jobs $(SIM_JOBS)
-	@$< --hosts 1 --seeds $(if $(SANITIZED)$(filter cov,$(VARIANT)),100,500) \
-	    --jobs $(SIM_JOBS)
+	@$< --seeds $(if $(SIM_FEWER),100,2000) --jobs $(SIM_JOBS)
+	@$< --hosts 1 --seeds $(if $(SIM_FEWER),100,500) --jobs $(SIM_JOBS)
+	@$< --failover --seeds $(if $(SIM_FEWER),10,30)
+	@$< --idle $(if $(SIM_FEWER),2,20)
+
+sim-bars: ## simulate leaders that die, and clusters with nothing to do
+sim-bars: $(KLSIM)
+	@$< --failover --seeds 300
+	@$< --failover --hosts 5 --seeds 100
+	@$< --idle 1000
+
+# A world that goes on differently is told by the hash of all that happened.
+SIM_COMPILERS ?= gcc clang
+sim-compilers: ## seeds do the same with each compiler (SIM_COMPILERS="gcc clang")
+	@first=; for cc in $(SIM_COMPILERS); do \
+	    b=build/sim-$$(basename $$cc); first=$${first:-$$b}; \
+	    $(MAKE) CC=$$cc BUILD=$$b $$b/klsim && \
+	    { $$b/klsim --seeds 100 --jobs $(SIM_JOBS) && \
+	      $$b/klsim --hosts 1 --seeds 100 --jobs $(SIM_JOBS) && \
+	      $$b/klsim --failover --seeds 3 && $$b/klsim --idle 1; \
+	    } >$$b/klsim.log && \
+	    sed -n 's/.*, hash //p' $$b/klsim.log >$$b/hashes && \
+	    [ $$(wc -l <$$b/hashes) = 4 ] || { cat $$b/klsim.log; exit 1; }; \
+	    echo "sim-compilers: $$cc:" $$(cat $$b/hashes); \
+	    cmp $$first/hashes $$b/hashes || exit 1; \
+	done
 
 sim: ## simulate clusters (SEED=n [SHRINK=file] or SEEDS=n, HOSTS=n)
 sim: $(KLSIM)

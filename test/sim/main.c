@@ -38,6 +38,7 @@ struct wanted
     const char *replay; /* file */
     int trace;
     int failover;
+    uint64_t idle; /* hours */
 };
 
 static int usage(void)
@@ -48,6 +49,7 @@ static int usage(void)
             "       klsim --replay FILE [--trace [--trace]]\n"
             "       klsim --seeds N [--first N] [--hosts N] [--jobs N]\n"
             "       klsim --failover [--seeds N] [--first N] [--hosts N]\n"
+            "       klsim --idle HOURS [--first N]\n"
             "       klsim --script FILE...\n"
             "       klsim --rewrite FILE...\n");
     return 2;
@@ -79,6 +81,8 @@ static int take(struct wanted *w, const char *name, const char *value)
         w->swarm.jobs = (int)number(value);
     } else if (strcmp(name, "--hosts") == 0) {
         w->swarm.hosts = (int)number(value);
+    } else if (strcmp(name, "--idle") == 0) {
+        w->idle = number(value);
     } else if (strcmp(name, "--shrink") == 0) {
         w->shrink = value;
     } else if (strcmp(name, "--replay") == 0) {
@@ -150,6 +154,8 @@ int main(int argc, char **argv)
     }
     if (w.replay)
         return run_replay(&w);
+    if (w.idle)
+        return experiment_idle(w.swarm.first, w.idle, w.trace);
     if (w.failover)
         return experiment_failover(w.swarm.first,
                                    w.swarm.count ? w.swarm.count : 100,
