@@ -65,6 +65,19 @@ static void show_log(struct show_line *l, const struct observation *o)
         show_add(l, " snapshot %lld", (long long)o->snapshot_end);
 }
 
+/* By their ids: who has changed its record is the last of the set. */
+static void show_voters(struct show_line *l, const struct observation *o)
+{
+    const char *before = " voters ";
+
+    for (int32_t id = 1; id <= WORLD_HOSTS; id++)
+        for (uint32_t i = 0; i < o->voter_count; i++)
+            if (o->voters[i] == id) {
+                show_add(l, "%s%d", before, (int)id);
+                before = ",";
+            }
+}
+
 static void show_quorum(struct show_line *l, const struct observation *o)
 {
     show_add(l, "%s epoch %d", show_roles[o->role], (int)o->epoch);
@@ -73,11 +86,11 @@ static void show_quorum(struct show_line *l, const struct observation *o)
     if (o->durable_epoch != o->epoch)
         show_add(l, " stored epoch %d", (int)o->durable_epoch);
     show_log(l, o);
-    show_add(l, " voters ");
-    for (uint32_t i = 0; i < o->voter_count; i++)
-        show_add(l, "%s%d", i ? "," : "", (int)o->voters[i]);
+    show_voters(l, o);
     if (o->role == KL_RAFT_LEADER && o->is_leading)
         show_add(l, " acts");
+    if (!o->is_voter)
+        show_add(l, " observer");
     if (!o->may_vote)
         show_add(l, " no-vote");
     if (o->fault)

@@ -45,8 +45,8 @@ enum {
     X(HOLD, "hold", "wHH?n")                                                   \
     X(TWICE, "twice", "wHH?n")                                                 \
     X(RELEASE, "release", "")                                                  \
-    X(DISK, "disk", "hw?ww")                                                   \
-    X(CREATE, "create", "h?w")                                                 \
+    X(DISK, "disk", "hw?w?w")                                                  \
+    X(CREATE, "create", "h")                                                   \
     X(PRODUCE, "produce", "hw?n")                                              \
     X(ADD_VOTER, "add-voter", "hh")                                            \
     X(REMOVE_VOTER, "remove-voter", "hh")                                      \

@@ -14,6 +14,8 @@
 #define VERB_WAIT (60 * SECOND)
 /* Until somebody says otherwise. */
 #define VERB_EVER (INT64_MAX / 2)
+/* Of a new cluster: its voters have their endpoints in the log by then. */
+#define VERB_CALM (20 * SECOND)
 
 /* ---- arguments ------------------------------------------------------------
  */
@@ -109,6 +111,7 @@ static void verb_cluster(struct script *s, const struct script_command *c)
     s->w->answered = verb_answered;
     s->w->user = s;
     s->w->phase = WORLD_SCRIPT;
+    world_until(s->w, s->w->now_ns + VERB_CALM);
 }
 
 /* ---- time -----------------------------------------------------------------
@@ -147,16 +150,20 @@ static int verb_until_is(struct world *w)
                            c->arguments[1], c->arguments[2]);
 }
 
-static void verb_wait(struct script *s, const struct script_command *c,
-                      int (*done)(struct world *w), const char *limit)
+/* 1, or 0 where it was not so in time. */
+static int verb_wait(struct script *s, const struct script_command *c,
+                     int (*done)(struct world *w), const char *limit)
 {
     int64_t ns = limit ? script_duration(limit) : VERB_WAIT;
 
     s->waits = c;
     verb_waiting = s;
-    if (!world_until_done(s->w, done, s->w->now_ns + ns) && !s->w->failed)
+    if (world_until_done(s->w, done, s->w->now_ns + ns))
+        return !s->w->failed;
+    if (!s->w->failed)
         script_say(s, "%s: not within %lld ms", script_verb_name(c->verb),
                    (long long)(ns / MS));
+    return 0;
 }
 
 static void verb_until(struct script *s, const struct script_command *c)
@@ -167,17 +174,23 @@ static void verb_until(struct script *s, const struct script_command *c)
         script_wrong(s, c, "no such state: %s %s", c->arguments[1],
                      c->arguments[2]);
     else if (h)
-        verb_wait(s, c, verb_until_is, verb_word(c, 3));
+        (void)verb_wait(s, c, verb_until_is, verb_word(c, 3));
 }
 
 /* ---- hosts ----------------------------------------------------------------
  */
 
+/* A name may have blanks in it, where a word has - in their place. */
 static int verb_fate(const char *word, enum sim_fate *out)
 {
-    for (*out = SIM_FATE_LOST; word && *out < SIM_FATES; (*out)++)
-        if (strcmp(sim_fate_name(*out), word) == 0)
+    for (*out = SIM_FATE_LOST; word && *out < SIM_FATES; (*out)++) {
+        const char *name = sim_fate_name(*out), *at = word;
+
+        while (*name && (*name == *at || (*name == ' ' && *at == '-')))
+            name++, at++;
+        if (!*name && !*at)
             return 0;
+    }
     return word ? -1 : 0;
 }
 
@@ -446,11 +459,13 @@ static void verb_ask(struct script *s, const struct script_command *c)
         script_wrong(s, c, "nobody can be asked");
 }
 
+/* What is acknowledged is looked for where all have come to rest. */
 static void verb_verify(struct script *s, const struct script_command *c)
 {
+    if (!verb_wait(s, c, verb_is_settled, NULL))
+        return;
     client_verify(s->w);
-    verb_wait(s, c, client_is_quiet, NULL);
-    if (!s->w->failed)
+    if (verb_wait(s, c, client_is_quiet, NULL))
         script_say(s, "verified");
 }
 
@@ -467,10 +482,10 @@ static void verb_world(struct script *s, const struct script_command *c)
         verb_until(s, c);
         break;
     case SCRIPT_SETTLE:
-        verb_wait(s, c, verb_is_settled, verb_word(c, 0));
+        (void)verb_wait(s, c, verb_is_settled, verb_word(c, 0));
         break;
     case SCRIPT_ANSWER:
-        verb_wait(s, c, client_is_quiet, verb_word(c, 0));
+        (void)verb_wait(s, c, client_is_quiet, verb_word(c, 0));
         break;
     case SCRIPT_HEAL:
         net_mend(s->w);
