@@ -46,7 +46,7 @@ enum {
     X(TWICE, "twice", "wHH?n")                                                 \
     X(RELEASE, "release", "")                                                  \
     X(DISK, "disk", "hw?w?w")                                                  \
-    X(CREATE, "create", "h")                                                   \
+    X(CREATE, "create", "h?n")                                                 \
     X(PRODUCE, "produce", "hw?n")                                              \
     X(ADD_VOTER, "add-voter", "hh")                                            \
     X(REMOVE_VOTER, "remove-voter", "hh")                                      \

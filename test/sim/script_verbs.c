@@ -25,6 +25,12 @@ static const char *verb_word(const struct script_command *c, int i)
     return i < c->count ? c->arguments[i] : NULL;
 }
 
+/* How many; 1 where nothing is said. */
+static int64_t verb_count(const struct script_command *c, int i)
+{
+    return i < c->count ? script_number(c->arguments[i]) : 1;
+}
+
 static struct host *verb_host(struct script *s, const struct script_command *c,
                               int i)
 {
@@ -439,14 +445,13 @@ static void verb_ask(struct script *s, const struct script_command *c)
         return;
     switch (c->verb) {
     case SCRIPT_CREATE:
-        r = client_ask_create(s->w, h, 1);
+        for (int64_t i = verb_count(c, 1); i > 0 && !r; i--)
+            r = client_ask_create(s->w, h, 1);
         break;
     case SCRIPT_PRODUCE:
-        r = topic < 0
-                ? -1
-                : client_ask_produce(
-                      s->w, h, (int)topic,
-                      c->count > 2 ? (int)script_number(c->arguments[2]) : 1);
+        r = topic < 0 ? -1
+                      : client_ask_produce(s->w, h, (int)topic,
+                                           (int)verb_count(c, 2));
         break;
     case SCRIPT_QUORUM:
         r = client_ask_quorum(s->w, h);
