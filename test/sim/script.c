@@ -110,6 +110,7 @@ static int run_blocks(struct script *s, const char *path, FILE *rewrite)
 
         s->size = 0;
         s->out[0] = 0;
+        s->answer.end = 0;
         for (int k = 0; k < b->count && !s->error_line; k++)
             script_command(s, &s->text.commands[b->command + k]);
         if (s->error_line || s->w->failed)
@@ -178,14 +179,19 @@ static int run_file(struct script *s, const char *path, int is_rewrite)
 int script_main(int count, char **files, int is_rewrite)
 {
     struct script *s = pool_take(sizeof *s);
-    int bad = 0;
+    int trace = 0, bad = 0;
 
     for (int i = 0; i < count; i++) {
+        if (strcmp(files[i], "--trace") == 0) {
+            trace++;
+            continue;
+        }
         memset(s, 0, sizeof *s);
+        s->trace = trace;
         bad += run_file(s, files[i], is_rewrite) != 0;
         fflush(stdout);
     }
     pool_give(s, sizeof *s);
-    printf("klsim: %d scripts, %d bad\n", count, bad);
+    printf("klsim: %d scripts, %d bad\n", count - trace, bad);
     return bad != 0;
 }

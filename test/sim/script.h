@@ -10,6 +10,18 @@
 
 enum { SCRIPT_BYTES = 1 << 20, SCRIPT_OUT = 1 << 16, SCRIPT_LINE = 256 };
 
+/* The last line of answers. */
+struct script_answer
+{
+    const char *what;
+    int first; /* topic */
+    int last;
+    int host;
+    int code;
+    size_t begin; /* in the output */
+    size_t end;   /* 0 = there is none */
+};
+
 struct script
 {
     struct script_text text;
@@ -21,12 +33,14 @@ struct script
     struct sim_disk *saved[WORLD_HOSTS];
     /* Of an until that is under way. */
     const struct script_command *waits;
+    struct script_answer answer;
+    int trace;
     int error_line; /* 0 = none */
     char error[SCRIPT_ERROR];
 };
 
-/* Runs files one by one; is_rewrite puts what came of them into the files. The
- * exit status. */
+/* Runs files one by one; is_rewrite puts what came of them into the files. A
+ * --trace among them shows what happens in those behind it. The exit status. */
 int script_main(int count, char **files, int is_rewrite);
 
 /* ---- for its parts --------------------------------------------------------

@@ -76,16 +76,33 @@ static int cluster_option(struct options *o, const char *word)
     return 0;
 }
 
+/* Answers in a row that are the same but for the topic are one line. */
 static void verb_answered(struct world *w, const char *what, int about,
                           int host, int code)
 {
     struct script *s = w->user;
+    struct script_answer *a = &s->answer;
     const char *outcome = code ? kl_error_name(code) : "ok";
 
-    if (strcmp(what, "create") == 0 || strcmp(what, "produce") == 0)
-        script_say(s, "%s t%d at %d: %s", what, about, host + 1, outcome);
-    else if (strcmp(what, "fetch") != 0 || code)
+    if (strcmp(what, "fetch") == 0 && code == 0)
+        return;
+    if (strcmp(what, "create") != 0 && strcmp(what, "produce") != 0) {
         script_say(s, "%s %d at %d: %s", what, about + 1, host + 1, outcome);
+        return;
+    }
+    if (s->size == a->end && a->end && a->what == what && a->host == host &&
+        a->code == code && a->last + 1 == about) {
+        s->size = a->begin;
+    } else {
+        *a = (struct script_answer){what, about, about, host, code, s->size, 0};
+    }
+    a->last = about;
+    if (a->first == a->last)
+        script_say(s, "%s t%d at %d: %s", what, about, host + 1, outcome);
+    else
+        script_say(s, "%s t%d to t%d at %d: %s", what, a->first, about,
+                   host + 1, outcome);
+    a->end = s->size;
 }
 
 static void verb_cluster(struct script *s, const struct script_command *c)
@@ -113,7 +130,7 @@ static void verb_cluster(struct script *s, const struct script_command *c)
         }
     choice_init(&s->choice, o.seed);
     s->w = pool_zeroed(sizeof *s->w);
-    world_open(s->w, &o, &s->choice, 0);
+    world_open(s->w, &o, &s->choice, s->trace);
     s->w->answered = verb_answered;
     s->w->user = s;
     s->w->phase = WORLD_SCRIPT;
@@ -410,7 +427,10 @@ static void verb_disk(struct script *s, const struct script_command *c)
 
     if (!h)
         return;
-    if (strcmp(what, "hold") == 0)
+    if (strcmp(what, "hold") == 0 && h->state != HOST_UP)
+        script_wrong(s, c, "host %d is down, and would never open",
+                     h->index + 1);
+    else if (strcmp(what, "hold") == 0)
         disk_fault(
             s, c, h,
             (struct sim_fault){.kind = SIM_FAULT_STALL, .stall_ns = VERB_EVER});
