@@ -166,6 +166,9 @@ static void host_configure(const struct host *h, struct kl_base_config *config)
     snprintf(text, sizeof text, "%d", (int)h->id);
     need_ok(kl_base_config_set(config, "node.id", text, NULL));
     need_ok(kl_base_config_set(config, "wal.bytes", "256k", NULL));
+    need_ok(kl_base_config_set(
+        config, "metadata.log.max.record.bytes.between.snapshots",
+        h->w->o.snapshot_bytes, NULL));
     if (h->w->o.hosts == 1)
         return;
     snprintf(text, sizeof text, "sim:%d", (int)h->id);
@@ -175,9 +178,6 @@ static void host_configure(const struct host *h, struct kl_base_config *config)
                                  i ? "," : "", i + 1, i + 1);
     need_ok(kl_base_config_set(config, "controller.quorum.bootstrap.servers",
                                text, NULL));
-    need_ok(kl_base_config_set(
-        config, "metadata.log.max.record.bytes.between.snapshots",
-        h->w->o.snapshot_bytes, NULL));
 }
 
 static void host_says(int level, const char *text, void *user)

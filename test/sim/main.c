@@ -50,7 +50,7 @@ static int usage(void)
             "       klsim --seeds N [--first N] [--hosts N] [--jobs N]\n"
             "       klsim --failover [--seeds N] [--first N] [--hosts N]\n"
             "       klsim --idle HOURS [--first N]\n"
-            "       klsim --script [--trace [--trace]] FILE...\n"
+            "       klsim --script [--seed N] [--trace [--trace]] FILE...\n"
             "       klsim --rewrite FILE...\n");
     return 2;
 }

@@ -115,7 +115,7 @@ static int run_blocks(struct script *s, const char *path, FILE *rewrite)
             script_command(s, &s->text.commands[b->command + k]);
         if (s->error_line || s->w->failed)
             return -1;
-        script_show(s, 0);
+        script_changes(s);
         if (rewrite) {
             rewrite_block(s, rewrite, &at, b);
         } else if (s->size != b->end - b->expected ||
@@ -179,19 +179,26 @@ static int run_file(struct script *s, const char *path, int is_rewrite)
 int script_main(int count, char **files, int is_rewrite)
 {
     struct script *s = pool_take(sizeof *s);
-    int trace = 0, bad = 0;
+    int trace = 0, bad = 0, run = 0;
+    uint64_t seed = 0;
 
     for (int i = 0; i < count; i++) {
         if (strcmp(files[i], "--trace") == 0) {
             trace++;
             continue;
         }
+        if (strcmp(files[i], "--seed") == 0 && i + 1 < count) {
+            seed = strtoull(files[++i], NULL, 10);
+            continue;
+        }
         memset(s, 0, sizeof *s);
         s->trace = trace;
+        s->seed = seed;
         bad += run_file(s, files[i], is_rewrite) != 0;
+        run++;
         fflush(stdout);
     }
     pool_give(s, sizeof *s);
-    printf("klsim: %d scripts, %d bad\n", count - trace, bad);
+    printf("klsim: %d scripts, %d bad\n", run, bad);
     return bad != 0;
 }

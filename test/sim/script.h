@@ -35,12 +35,14 @@ struct script
     const struct script_command *waits;
     struct script_answer answer;
     int trace;
+    uint64_t seed;  /* of a cluster that names none */
     int error_line; /* 0 = none */
     char error[SCRIPT_ERROR];
 };
 
 /* Runs files one by one; is_rewrite puts what came of them into the files. A
- * --trace among them shows what happens in those behind it. The exit status. */
+ * --trace among them shows what happens in those behind it, a --seed N makes
+ * other times of it. The exit status. */
 int script_main(int count, char **files, int is_rewrite);
 
 /* ---- for its parts --------------------------------------------------------
@@ -57,9 +59,11 @@ void script_wrong(struct script *s, const struct script_command *c,
 /* ---- script_show.c --------------------------------------------------------
  */
 
-/* A line of each host whose state is another one than it was shown last, or of
- * all. */
-void script_show(struct script *s, int is_all);
+/* A line of each host, with its log. */
+void script_show(struct script *s);
+/* The same without the log, of each host of which it is another one than it was
+ * last: where a log ends is often not what a story is about. */
+void script_changes(struct script *s);
 /* Of each host that is up, the counters that are named. */
 void script_counters(struct script *s, const struct script_command *c);
 /* What a host's field must be to end an until: 1, 0, or -1 = no such field. */

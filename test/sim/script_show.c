@@ -78,26 +78,39 @@ static void show_voters(struct show_line *l, const struct observation *o)
             }
 }
 
-static void show_quorum(struct show_line *l, const struct observation *o)
+/* Who looks for a leader asks and rests in turns; what it is in between is what
+ * stays. */
+static const char *show_role(const struct observation *o, int is_whole)
 {
-    show_add(l, "%s epoch %d", show_roles[o->role], (int)o->epoch);
+    if (is_whole || o->role != KL_RAFT_PROSPECTIVE)
+        return show_roles[o->role];
+    return show_roles[o->leader_id < 0 ? KL_RAFT_UNATTACHED : KL_RAFT_FOLLOWER];
+}
+
+static void show_quorum(struct show_line *l, const struct observation *o,
+                        int is_whole)
+{
+    show_add(l, "%s epoch %d", show_role(o, is_whole), (int)o->epoch);
     show_id(l, "leader", o->leader_id);
-    show_id(l, "voted", o->voted_id);
+    /* What a vote was for is of no consequence once it is known who leads. */
+    if (is_whole || o->leader_id < 0)
+        show_id(l, "voted", o->voted_id);
     if (o->durable_epoch != o->epoch)
         show_add(l, " stored epoch %d", (int)o->durable_epoch);
-    show_log(l, o);
+    if (is_whole)
+        show_log(l, o);
     show_voters(l, o);
     if (o->role == KL_RAFT_LEADER && o->is_leading)
         show_add(l, " acts");
     if (!o->is_voter)
         show_add(l, " observer");
-    if (!o->may_vote)
+    if (is_whole && !o->may_vote)
         show_add(l, " no-vote");
     if (o->fault)
         show_add(l, " fault %s", kl_error_name(o->fault));
 }
 
-static void show_host(struct show_line *l, const struct host *h)
+static void show_host(struct show_line *l, const struct host *h, int is_whole)
 {
     struct observation o;
     const char *life = show_life(h);
@@ -108,7 +121,7 @@ static void show_host(struct show_line *l, const struct host *h)
         show_add(l, "%s ", life);
     if (h->state == HOST_UP) {
         door_observe(h, &o);
-        show_quorum(l, &o);
+        show_quorum(l, &o, is_whole);
     } else if (h->code) {
         show_add(l, "%s ", kl_error_name(h->code));
     }
@@ -116,13 +129,25 @@ static void show_host(struct show_line *l, const struct host *h)
         l->text[l->size - 1] = 0;
 }
 
-void script_show(struct script *s, int is_all)
+void script_show(struct script *s)
 {
     struct show_line l;
 
-    for (int i = 0; s->w && i < s->w->o.hosts; i++) {
-        show_host(&l, &s->w->hosts[i]);
-        if (!is_all && strcmp(l.text, s->shown[i]) == 0)
+    for (int i = 0; i < s->w->o.hosts; i++) {
+        show_host(&l, &s->w->hosts[i], 0);
+        memcpy(s->shown[i], l.text, sizeof l.text);
+        show_host(&l, &s->w->hosts[i], 1);
+        script_say(s, "%s", l.text);
+    }
+}
+
+void script_changes(struct script *s)
+{
+    struct show_line l;
+
+    for (int i = 0; i < s->w->o.hosts; i++) {
+        show_host(&l, &s->w->hosts[i], 0);
+        if (strcmp(l.text, s->shown[i]) == 0)
             continue;
         memcpy(s->shown[i], l.text, sizeof l.text);
         script_say(s, "%s", l.text);

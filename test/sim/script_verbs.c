@@ -107,7 +107,8 @@ static void verb_answered(struct world *w, const char *what, int about,
 
 static void verb_cluster(struct script *s, const struct script_command *c)
 {
-    struct options o = {.hosts = (int)script_number(c->arguments[0]),
+    struct options o = {.seed = s->seed,
+                        .hosts = (int)script_number(c->arguments[0]),
                         .latency_ns = MS,
                         .snapshot_bytes = "1048576",
                         .inbox_bytes = 1 << 24,
@@ -135,6 +136,8 @@ static void verb_cluster(struct script *s, const struct script_command *c)
     s->w->user = s;
     s->w->phase = WORLD_SCRIPT;
     world_until(s->w, s->w->now_ns + VERB_CALM);
+    script_changes(s);
+    s->size = 0;
 }
 
 /* ---- time -----------------------------------------------------------------
@@ -522,7 +525,7 @@ static void verb_world(struct script *s, const struct script_command *c)
         verb_verify(s, c);
         break;
     case SCRIPT_SHOW:
-        script_show(s, 1);
+        script_show(s);
         break;
     default:
         script_counters(s, c);
