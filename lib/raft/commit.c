@@ -5,6 +5,8 @@
  */
 #include "raft/state.h"
 
+#define COMMIT_TELL_NS INT64_C(1000000)
+
 /* The state machine may apply what is committed and durable here. */
 static void commit_tell(struct kl_raft *r)
 {
@@ -31,16 +33,28 @@ static void commit_lead(struct kl_raft *r)
     kl_raft_emit(r, KL_RAFT_LEAD)->lead.epoch = r->hard.epoch;
 }
 
+/* Followers learn of a commit with the next records. They are not told before
+ * those come where nobody there waits for it; if none come, not much later. */
+static int64_t commit_tell_at(const struct kl_raft *r, int is_local)
+{
+    if (!is_local)
+        return r->now;
+    return r->tell_at > r->now ? r->tell_at : r->now + COMMIT_TELL_NS;
+}
+
 static void commit_proposals(struct kl_raft *r)
 {
     uint32_t done = 0;
+    int is_local = 1;
 
     while (done < r->proposal_count &&
            r->proposals[done].end <= r->high_watermark) {
         kl_raft_complete(r, r->proposals[done].token, 0,
                          r->proposals[done].end);
+        is_local &= r->proposals[done].is_local;
         done++;
     }
+    r->tell_at = commit_tell_at(r, done && is_local);
     r->proposal_count -= done;
     for (uint32_t i = 0; i < r->proposal_count; i++)
         r->proposals[i] = r->proposals[i + done];

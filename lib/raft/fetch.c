@@ -1,7 +1,8 @@
 /*
  * Fetching, the side that asks: followers and observers pull the log from the
- * leader. Fetches overlap: one goes out when records came and one when they are
- * durable, so that an acknowledgement costs one sync and one way.
+ * leader. The next fetch goes out when what came is durable (rule 9), so that
+ * an acknowledgement costs one sync and one way; or when that takes long. None
+ * goes out before: the leader commits one batch at a time and has no other.
  */
 #include "raft/state.h"
 

@@ -46,8 +46,11 @@ void kl_raft_leader_append_voters(struct kl_raft *r,
     leader_append_control(r, &control);
 }
 
-void kl_raft_leader_propose(struct kl_raft *r, uint64_t token, int32_t count)
+void kl_raft_leader_propose(struct kl_raft *r,
+                            const struct kl_raft_event *event)
 {
+    uint64_t token = event->propose.token;
+    int32_t count = event->propose.count;
     struct kl_raft_proposal *p;
     struct kl_raft_effect *effect;
 
@@ -69,6 +72,7 @@ void kl_raft_leader_propose(struct kl_raft *r, uint64_t token, int32_t count)
     p = &r->proposals[r->proposal_count++];
     p->token = token;
     p->end = r->log.leo;
+    p->is_local = event->propose.is_local;
     kl_raft_fetch_wake(r);
 }
 

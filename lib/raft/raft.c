@@ -403,7 +403,7 @@ static void raft_command(struct kl_raft *r, const struct kl_raft_event *event)
 {
     switch (event->type) {
     case KL_RAFT_PROPOSE:
-        kl_raft_leader_propose(r, event->propose.token, event->propose.count);
+        kl_raft_leader_propose(r, event);
         break;
     case KL_RAFT_PRUNE:
         kl_raft_snapshot_prune(r);

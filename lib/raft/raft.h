@@ -218,6 +218,7 @@ struct kl_raft_event
         {
             uint64_t token;
             int32_t count; /* of records */
+            int is_local;  /* nobody on another node waits for it */
         } propose;
         /* directory_id zero: any. node_id -1: who is furthest. */
         struct

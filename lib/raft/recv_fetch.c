@@ -34,6 +34,15 @@ recvfetch_answer(struct kl_raft *r, struct kl_raft_peer *p)
     return recvfetch_reply(r, &p->parked.request, p->parked.fetch_offset);
 }
 
+/* When a waiting follower is told the high watermark, if nothing else. */
+static int64_t recvfetch_tell_at(const struct kl_raft *r,
+                                 const struct kl_raft_parked *k)
+{
+    return k->high_watermark < r->high_watermark && r->tell_at < k->deadline
+               ? r->tell_at
+               : k->deadline;
+}
+
 /* Tells a waiting follower what there is to tell (rule 9): records, for which
  * they must be read first, or a high watermark that it does not know. */
 static void recvfetch_serve(struct kl_raft *r, struct kl_raft_peer *p)
@@ -52,7 +61,7 @@ static void recvfetch_serve(struct kl_raft *r, struct kl_raft_peer *p)
         effect->read.id = p->read_id;
         effect->read.offset = k->fetch_offset;
         effect->read.bytes_max = k->bytes_max;
-    } else if (k->high_watermark < r->high_watermark || r->now >= k->deadline) {
+    } else if (r->now >= recvfetch_tell_at(r, k)) {
         recvfetch_answer(r, p);
     }
 }
@@ -85,8 +94,9 @@ int64_t kl_raft_fetch_wants(const struct kl_raft *r)
     for (uint32_t i = 0; i < r->peer_count; i++) {
         const struct kl_raft_peer *p = &r->peers[i];
 
-        if (p->parked.is_waiting && !p->read_id && p->parked.deadline < at)
-            at = p->parked.deadline;
+        if (p->parked.is_waiting && !p->read_id &&
+            recvfetch_tell_at(r, &p->parked) < at)
+            at = recvfetch_tell_at(r, &p->parked);
     }
     return at;
 }

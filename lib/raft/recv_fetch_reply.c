@@ -98,7 +98,7 @@ static void fetched_records(struct kl_raft *r,
     if (event->message.batch_count > count ||
         (part->records.size > 0 && count == 0))
         kl_raft_fetch_again(r, r->options.retry_backoff_ns);
-    else if (count || r->fetch_count == 0)
+    else if (count == 0 && r->fetch_count == 0)
         kl_raft_fetch_send(r);
 }
 

@@ -98,6 +98,7 @@ struct kl_raft_proposal
 {
     uint64_t token;
     int64_t end;
+    int is_local;
 };
 
 struct kl_raft_barrier
@@ -221,6 +222,7 @@ struct kl_raft
     int is_leading; /* KL_RAFT_LEAD was given */
     int64_t led_since;
     int64_t disk_since; /* own log lags behind since then; KL_RAFT_NEVER */
+    int64_t tell_at;    /* a high watermark without records, not before */
     struct kl_raft_proposal proposals[KL_RAFT_PROPOSALS];
     uint32_t proposal_count;
     struct kl_raft_barrier barriers[KL_RAFT_BARRIERS];
@@ -381,7 +383,8 @@ int64_t kl_raft_quorum_reached(int64_t *values, uint32_t count);
 
 void kl_raft_leader_start(struct kl_raft *r, uint32_t granting);
 void kl_raft_leader_stop(struct kl_raft *r);
-void kl_raft_leader_propose(struct kl_raft *r, uint64_t token, int32_t count);
+void kl_raft_leader_propose(struct kl_raft *r,
+                            const struct kl_raft_event *event);
 void kl_raft_leader_append_voters(struct kl_raft *r,
                                   const struct kl_wire_voter_key *without,
                                   const struct kl_wire_voter *with);

@@ -93,6 +93,7 @@ static int quorum_proposal(struct kl_runtime_node *n,
     event->type = KL_RAFT_PROPOSE;
     event->propose.token = ++m->token;
     event->propose.count = (int32_t)m->records.count;
+    event->propose.is_local = m->command && !m->command->asker.is_remote;
     return 1;
 }
 

@@ -59,9 +59,9 @@ void options_draw(struct options *o, uint64_t seed, int hosts, struct choice *c)
     o->inbox_bytes = (size_t)choice_log(c, 4096, 1 << 24);
     o->link_bytes = (size_t)choice_log(c, 1024, 1 << 22);
     o->cut_ns = choice_log(c, 100, 20000) * 1000000;
-    o->chaos_ns = choice_between(c, 20, 120) * INT64_C(1000000000);
+    o->chaos_ns = choice_between(c, 25, 140) * INT64_C(1000000000);
     o->pace_ns = choice_log(c, 2, 256) * 1000000;
-    o->steps_max = (uint32_t)choice_log(c, 200, 2000);
+    o->steps_max = (uint32_t)choice_log(c, 300, 2500);
     o->down_ns = choice_log(c, 10, 10000) * 1000000;
     o->segment_bytes = choice_log(c, 8192, 262144);
     o->topics_max = 1 + (int)choice_below(c, 12);

@@ -254,6 +254,7 @@ void solo_fetch(struct solo *s, int from, int32_t epoch, int64_t offset,
     s->fetch.fetch_offset = offset;
     s->fetch.last_fetched_epoch = last_epoch;
     s->fetch.durable_offset = durable;
+    s->fetch.high_watermark = s->known;
     s->fetch.max_bytes = 1 << 20;
     solo_deliver(s);
 }

@@ -22,6 +22,7 @@ struct solo
     int64_t now;
     uint64_t persisted;
     struct kl_wire_message message; /* the one that is being built */
+    int64_t known;                  /* the high watermark of those who fetch */
     struct kl_wire_fetch_partition fetch;
     struct kl_wire_fetched_partition fetched;
 };

@@ -161,6 +161,7 @@ START_TEST(B04_no_truncation_of_what_is_committed)
     solo_follow(&s, 1, &fetch);
     solo_answer(&s, &fetch, &b, 1, 5);
     ck_assert_int_eq(solo_view(&s).high_watermark, 5);
+    solo_durable(&s, 5);
     fetch = *solo_sent(&s, 2, KL_WIRE_FETCH, 0);
     solo_response(&s, &fetch, 1, 2);
     s.message.fetch_response.partitions.items = &s.fetched;

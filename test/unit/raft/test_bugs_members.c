@@ -148,8 +148,8 @@ START_TEST(B25_no_snapshot_during_an_installation)
     solo_start(&s);
     solo_follow(&s, 1, &fetch);
     solo_answer(&s, &fetch, &b, 1, 5);
-    fetch = *solo_sent(&s, 2, KL_WIRE_FETCH, 0);
     solo_durable(&s, 5);
+    fetch = *solo_sent(&s, 2, KL_WIRE_FETCH, 0);
     solo_applied(&s, 5);
     ck_assert_int_eq(kl_raft_snapshot_id_at(s.raft, 5, &id), 0);
     download(&fetch, 50, 1);
@@ -293,6 +293,7 @@ START_TEST(B30_B31_an_uncommitted_set_is_forgotten)
     ck_assert_int_eq(kl_raft_voters_at(s.raft, 1, &at), 0);
     ck_assert_uint_eq(at.voters.count, 3);
     ck_assert_int_eq(at.offset, -1);
+    solo_durable(&s, 6);
     fetch = *solo_sent(&s, 2, KL_WIRE_FETCH, 0);
     solo_response(&s, &fetch, 1, 2);
     memset(&s.fetched, 0, sizeof s.fetched);

@@ -122,6 +122,7 @@ START_TEST(one_change_at_a_time)
     int leader;
 
     world(5, 3);
+    world_run(w, SECOND); /* those who have all have said so */
     leader = world_leader(w)->index;
     first = world_change(w, leader, KL_RAFT_ADD_VOTER, 3, 0);
     second = world_change(w, leader, KL_RAFT_ADD_VOTER, 4, 0);

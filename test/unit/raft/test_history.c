@@ -286,6 +286,50 @@ START_TEST(history_45_the_high_watermark_travels_at_once)
 }
 END_TEST
 
+static void propose(int is_local)
+{
+    struct kl_raft_event event = {.type = KL_RAFT_PROPOSE};
+
+    event.propose.token = 9;
+    event.propose.count = 1;
+    event.propose.is_local = is_local;
+    solo_step(&s, &event);
+}
+
+/* One that nobody on another node waits for travels with the next records, or
+ * a millisecond later. */
+START_TEST(history_45_or_with_the_next_records)
+{
+    int is_local = _i > 0;
+
+    solo_init(&s, 3);
+    solo_start(&s);
+    solo_lead(&s);
+    solo_durable(&s, 3);
+    solo_fetch(&s, 2, 1, 3, 1, 3);
+    solo_applied(&s, 3);
+    s.known = 3;
+    propose(is_local);
+    solo_durable(&s, 4);
+    solo_fetch(&s, 3, 1, 4, 1, 3);
+    solo_fetch(&s, 2, 1, 4, 1, 4);
+    ck_assert_int_eq(solo_view(&s).high_watermark, 4);
+    ck_assert_int_eq(solo_sent(&s, 3, KL_WIRE_FETCH, 1) == NULL, is_local);
+    if (_i == 1)
+        propose(1);
+    ck_assert_int_eq(solo_count(&s, KL_RAFT_READ), _i == 1 ? 2 : 0);
+    if (_i == 2) {
+        const struct kl_wire_message *m;
+
+        solo_wait(&s);
+        m = solo_sent(&s, 3, KL_WIRE_FETCH, 1);
+        ck_assert_ptr_nonnull(m);
+        ck_assert_int_eq(m->fetch_response.partitions.items[0].high_watermark,
+                         4);
+    }
+}
+END_TEST
+
 Suite *suite_raft_history(void);
 Suite *suite_raft_history(void)
 {
@@ -304,6 +348,7 @@ Suite *suite_raft_history(void)
     tcase_add_loop_test(t, history_43_a_change_is_kept_or_vanishes, 0, 8);
     tcase_add_test(t, history_44_snapshots_and_the_log_fit);
     tcase_add_test(t, history_45_the_high_watermark_travels_at_once);
+    tcase_add_loop_test(t, history_45_or_with_the_next_records, 0, 3);
     suite_add_tcase(suite, t);
     return suite;
 }
