@@ -232,6 +232,8 @@ static void raft_start(struct kl_raft *r)
     raft_start_role(r);
     if (!r->is_confirmed)
         kl_raft_probe_send(r);
+    else if (r->role == KL_RAFT_FOLLOWER && kl_raft_is_voter(r))
+        r->election_deadline = r->now; /* its leader is no voter any more */
 }
 
 void kl_raft_fault(struct kl_raft *r, int code)

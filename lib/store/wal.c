@@ -470,7 +470,10 @@ int64_t kl_store_wal_deadline(const struct kl_store *s)
 {
     if (kl_store_retry_is_waiting(&s->wal.retry))
         return s->wal.retry.at_ns;
-    return kl_store_wal_is_idle(s) ? s->wal.seal_due_ns : INT64_MAX;
+    /* Nothing is sealed before the quorum state is durable, and that wakes. */
+    return kl_store_wal_is_idle(s) && !kl_store_quorum_is_busy(s)
+               ? s->wal.seal_due_ns
+               : INT64_MAX;
 }
 
 /* Forms a group and submits it: 0, or KL_EAGAIN where there is no place for it.

@@ -261,6 +261,28 @@ START_TEST(B08_a_single_node_leads_after_a_restart)
 }
 END_TEST
 
+/* The leader that it followed last was removed. */
+START_TEST(B08_the_only_voter_left_waits_for_no_leader)
+{
+    struct kl_raft_view view;
+    int64_t before;
+
+    solo_init(&s, 1);
+    solo_log(&s, 3, 5);
+    s.recovered.quorum.leader_id = 2;
+    solo_start(&s);
+    before = s.now;
+    for (int i = 0; i < 10 && solo_view(&s).role != KL_RAFT_LEADER; i++) {
+        solo_time(&s, 0);
+        solo_persist(&s);
+    }
+    view = solo_view(&s);
+    ck_assert_int_eq(view.role, KL_RAFT_LEADER);
+    ck_assert_int_eq(view.epoch, 4);
+    ck_assert_int_eq(s.now, before);
+}
+END_TEST
+
 /* Reads give as little as they like; what is applied has no gap. The oracle
  * compares the state after each batch. */
 START_TEST(B09_what_is_applied_has_no_gap)
@@ -335,6 +357,7 @@ Suite *suite_raft_bugs_commit(void)
     tcase_add_test(t, B06_pre_vote_and_check_quorum_leave_a_leader);
     tcase_add_test(t, B07_catching_up_needs_no_traffic);
     tcase_add_test(t, B08_a_single_node_leads_after_a_restart);
+    tcase_add_test(t, B08_the_only_voter_left_waits_for_no_leader);
     tcase_add_test(t, B09_what_is_applied_has_no_gap);
     tcase_add_test(t, B10_no_service_before_own_commit);
     suite_add_tcase(suite, t);

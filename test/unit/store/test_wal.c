@@ -2,6 +2,7 @@
  * The write-ahead log: what a group is on disk, where groups go, and what comes
  * of failures and of a full ring.
  */
+#include "store/quorum.h"
 #include "wal_help.h"
 
 #include <check.h>
@@ -224,6 +225,33 @@ START_TEST(seal_after_an_idle_second)
 }
 END_TEST
 
+/* While the quorum state is written nothing is sealed, and nobody is woken for
+ * it again and again. */
+START_TEST(seal_waits_for_the_quorum_state)
+{
+    struct kl_store_quorum q = {.epoch = 1, .leader_id = -1, .voted_id = -1};
+    struct kl_store_position at;
+    struct kl_store_group_header h;
+
+    store_fixture_fill(&wal.fx, wal.subject, 1, 100, 1);
+    store_fixture_settle(&wal.fx);
+    at = wal.fx.store->wal.next;
+    wal.fx.now_ns = wal.fx.store->wal.seal_due_ns - 1;
+    trace_vfs_fail(&wal.fx.trace, TRACE_VFS_WRITE, 1, KL_EDISKFULL);
+    ck_assert_int_eq(kl_store_quorum_put(wal.fx.store, &q, NULL), 0);
+    kl_store_turn(wal.fx.store, wal.fx.now_ns, wal.fx.wall_ms);
+    wal.fx.now_ns += 2;
+    kl_store_turn(wal.fx.store, wal.fx.now_ns, wal.fx.wall_ms);
+    ck_assert(kl_store_quorum_is_busy(wal.fx.store));
+    ck_assert_int_gt(kl_store_deadline(wal.fx.store), wal.fx.now_ns);
+    trace_vfs_heal(&wal.fx.trace);
+    wal_idle();
+    wal_idle();
+    free(wal_group_at(&at, &h));
+    ck_assert_int_eq(h.kind, KL_STORE_GROUP_SEAL);
+}
+END_TEST
+
 /* The group after a seal does not fit behind it and goes to the next file: it
  * and its successors are found all the same. */
 START_TEST(seal_before_a_group_in_the_next_file)
@@ -380,6 +408,7 @@ Suite *suite_store_wal(void)
     tcase_add_test(t, groups_are_not_larger_than_a_file);
     tcase_add_test(t, metadata_entries_are_first);
     tcase_add_test(t, seal_after_an_idle_second);
+    tcase_add_test(t, seal_waits_for_the_quorum_state);
     tcase_add_loop_test(t, seal_before_a_group_in_the_next_file, 0, 3);
     tcase_add_loop_test(t, failed_group_fails_the_store_for_ever, 0, 2);
     tcase_add_test(t, group_without_memory_is_tried_again);
