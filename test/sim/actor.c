@@ -185,6 +185,9 @@ static void actor_do(struct host *h, enum fault_kind kind)
     case FAULT_WALL_JUMP:
         actor_wall_jump(h);
         break;
+    case FAULT_VOTERS:
+        voters_change(h);
+        break;
     default:
         if (kind < FAULT_LINK_RESET)
             actor_disk(h, kind);

@@ -43,14 +43,17 @@ struct observation
     int is_caught_up; /* its logs follow the image */
     int is_active;    /* it is the controller, and carries out commands */
     int32_t durable_voted_id; /* 0 or -1 = nobody */
+    int64_t voters_offset;    /* of the record that says so; -1 = none does */
     uint32_t voter_count;
     int32_t voters[CHECK_HOSTS];
+    uint64_t voter_keys[CHECK_HOSTS]; /* node and directory */
     struct kl_raft_counters counters;
     const char *broken; /* an invariant that the room itself names */
 };
 
 #include "check_acknowledged.h"
 #include "check_records.h"
+#include "check_voters.h"
 
 /* R1: what the rooms say of themselves. */
 struct check_invariants
@@ -102,12 +105,18 @@ struct check_leaders
 };
 const char *check_leaders(struct check_leaders *c, const struct observation *o);
 
-/* R5, R6: what is committed is on the disks of a majority of the voters, and
- * whoever leads later has it. */
+/* R5, R9: what is committed is on the disks of a majority of the voters, or of
+ * those who were it until now, and whoever leads later has it. */
+struct commit_seen
+{
+    int32_t id;
+    int64_t durable;
+    uint32_t voter_count;
+    int32_t voters[CHECK_HOSTS];
+};
 struct check_commit
 {
-    int32_t ids[CHECK_HOSTS];
-    int64_t durable[CHECK_HOSTS];
+    struct commit_seen hosts[CHECK_HOSTS];
     int64_t committed;
     int32_t epoch; /* of the leader that committed it */
     char text[CHECK_TEXT];
@@ -141,6 +150,7 @@ struct checks
     struct check_leaders leaders;
     struct check_commit commit;
     struct check_images images;
+    struct check_voters voters;
 };
 
 #endif

@@ -1,37 +1,46 @@
 #include "check.h"
 
 #include <stdio.h>
+#include <string.h>
 
-/* Voters whose disks hold the log up to an offset, as far as was seen. */
-static uint32_t commit_holders(const struct check_commit *c,
-                               const struct observation *o, int64_t offset)
+/* Whether the disks of a majority hold the log up to an offset, as far as was
+ * seen. */
+static int commit_is_held(const struct check_commit *c, const int32_t *voters,
+                          uint32_t count, int64_t offset)
 {
-    uint32_t count = 0;
+    uint32_t holders = 0;
 
-    for (uint32_t i = 0; i < o->voter_count; i++)
+    for (uint32_t i = 0; i < count; i++)
         for (int h = 0; h < CHECK_HOSTS; h++)
-            count += c->ids[h] == o->voters[i] && c->durable[h] >= offset;
-    return count;
+            holders +=
+                c->hosts[h].id == voters[i] && c->hosts[h].durable >= offset;
+    return holders > count / 2;
+}
+
+static void commit_see(struct commit_seen *s, const struct observation *o)
+{
+    s->voter_count = o->voter_count;
+    memcpy(s->voters, o->voters, sizeof s->voters);
 }
 
 const char *check_commit(struct check_commit *c, const struct observation *o)
 {
+    struct commit_seen *s = &c->hosts[o->host];
     const char *wrong = NULL;
-    uint32_t holders;
 
-    c->ids[o->host] = o->id;
-    c->durable[o->host] = o->durable_leo;
-    if (o->role != KL_RAFT_LEADER)
-        return NULL;
-    if (o->leo < c->committed && o->epoch > c->epoch)
+    s->id = o->id;
+    s->durable = o->durable_leo;
+    if (o->role == KL_RAFT_LEADER && o->leo < c->committed &&
+        o->epoch > c->epoch)
         wrong = "a new leader lacks what is committed";
-    if (o->high_watermark > c->committed) {
-        holders = commit_holders(c, o, o->high_watermark);
-        if (holders < o->voter_count / 2 + 1)
+    if (o->role == KL_RAFT_LEADER && o->high_watermark > c->committed) {
+        if (!commit_is_held(c, o->voters, o->voter_count, o->high_watermark) &&
+            !commit_is_held(c, s->voters, s->voter_count, o->high_watermark))
             wrong = "less than a majority has flushed it";
         c->committed = o->high_watermark;
         c->epoch = o->epoch;
     }
+    commit_see(s, o);
     if (!wrong)
         return NULL;
     snprintf(c->text, sizeof c->text,

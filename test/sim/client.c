@@ -210,46 +210,53 @@ static void admin_ask(struct host *h, struct call *c,
 static void voter_done(struct kl_runtime_op *op, void *user)
 {
     struct call *c = user;
+    struct world *w = c->w;
+    int is_added = c->kind == CALL_ADD_VOTER;
 
     call_answered(c, op->code);
+    if (op->code == 0 && c->kind != CALL_QUORUM) {
+        check_voters_done(&w->checks.voters, w->hosts[c->topic].id, is_added,
+                          c->value);
+        if (w->phase == WORLD_CHAOS && is_added)
+            KL_MARK(VOTER_ADDED);
+        if (w->phase == WORLD_CHAOS && !is_added)
+            KL_MARK(VOTER_REMOVED);
+    }
     call_free(c);
 }
 
 /* Of the quorum: what kind says of a host, or of nobody. */
 static int voter_ask(struct world *w, struct host *h, enum call_kind kind,
-                     int index)
+                     int index, int is_forced)
 {
     struct kl_runtime_wish wish = {
         .type = kind == CALL_ADD_VOTER      ? KL_RUNTIME_ADD_VOTER
                 : kind == CALL_REMOVE_VOTER ? KL_RUNTIME_REMOVE_VOTER
                                             : KL_RUNTIME_DESCRIBE_QUORUM,
-        .broker_id = w->hosts[index].id};
+        .broker_id = w->hosts[index].id,
+        .is_forced = is_forced};
     struct call *c = call_new(w, h, kind, 0);
 
     if (!c)
         return -1;
     c->topic = index;
+    c->value = check_voters_offset(&w->checks.voters);
     need_ok(kl_runtime_command(h->n, &wish, &c->op));
     need_ok(kl_runtime_op_set_callback(c->op, voter_done, c));
     host_wake(h);
     return 0;
 }
 
-void client_add_voter(struct world *w, int index)
+int client_ask_voter(struct world *w, struct host *h, int index, int is_added,
+                     int is_forced)
 {
-    if (client_is_quiet(w))
-        (void)voter_ask(w, &w->hosts[0], CALL_ADD_VOTER, index);
-}
-
-int client_ask_voter(struct world *w, struct host *h, int index, int is_added)
-{
-    return voter_ask(w, h, is_added ? CALL_ADD_VOTER : CALL_REMOVE_VOTER,
-                     index);
+    return voter_ask(w, h, is_added ? CALL_ADD_VOTER : CALL_REMOVE_VOTER, index,
+                     is_forced);
 }
 
 int client_ask_quorum(struct world *w, struct host *h)
 {
-    return voter_ask(w, h, CALL_QUORUM, h->index);
+    return voter_ask(w, h, CALL_QUORUM, h->index, 0);
 }
 
 int client_ask_create(struct world *w, struct host *h, int partitions)

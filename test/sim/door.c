@@ -107,6 +107,20 @@ int64_t door_log_end(const struct host *h, const struct kl_base_uuid *topic_id,
     return view.durable_leo;
 }
 
+static void door_voters(struct observation *out,
+                        const struct kl_raft_voters *voters)
+{
+    out->voters_offset = voters->offset;
+    for (uint32_t i = 0; i < voters->voters.count && i < CHECK_HOSTS; i++) {
+        const struct kl_wire_voter *v = &voters->voters.items[i];
+
+        out->voters[i] = v->node_id;
+        out->voter_keys[i] = kl_base_hash(
+            &v->directory_id, sizeof v->directory_id, (uint64_t)v->node_id);
+        out->voter_count++;
+    }
+}
+
 void door_observe(const struct host *h, struct observation *out)
 {
     const struct kl_runtime_node *n = h->n;
@@ -120,6 +134,7 @@ void door_observe(const struct host *h, struct observation *out)
     out->durable_voted_id = quorum.voted_id;
     out->leader_id = -1;
     out->snapshot_end = -1;
+    out->voters_offset = -1;
     out->host = h->index;
     out->boots = h->boots;
     out->now_ns = h->now_ns;
@@ -144,9 +159,6 @@ void door_observe(const struct host *h, struct observation *out)
     out->is_leading = view.is_leading;
     out->fault = view.fault;
     out->counters = view.counters;
-    for (uint32_t i = 0; i < view.voters.voters.count; i++)
-        if (out->voter_count < CHECK_HOSTS)
-            out->voters[out->voter_count++] =
-                view.voters.voters.items[i].node_id;
+    door_voters(out, &view.voters);
     out->broken = kl_raft_check_invariants(n->quorum.raft);
 }

@@ -14,6 +14,9 @@
 
 /* Between two polls of a node that has more to do. */
 #define HOST_TURN_NS (2 * US)
+/* More polls in so much time are a circle. */
+#define HOST_BUSY_NS (100 * MS)
+enum { HOST_BUSY_POLLS = 5000 };
 
 static const char host_dir[] = "data";
 
@@ -64,7 +67,7 @@ void host_init(struct world *w, int index)
     sim_lanes_init(&h->lanes, choice_seed(w->choice), &h->now_ns);
     host_put_disk(h, sim_disk_new(0));
     net_join(h);
-    h->applied = -1;
+    h->applied = h->voters_offset = -1;
 }
 
 void host_deinit(struct host *h)
@@ -129,7 +132,7 @@ void host_close(struct host *h)
     h->state = HOST_DOWN;
     need_ok(kl_runtime_close(h->n));
     h->n = NULL;
-    h->applied = -1;
+    h->applied = h->voters_offset = -1;
     host_reset_time(h);
     if (!h->w->failed) {
         const char *wrong =
@@ -332,8 +335,10 @@ void host_pause(struct host *h, int64_t until_ns)
 /* ---- what happens ---------------------------------------------------------
  */
 
-static void host_mark(struct world *w, const struct observation *o)
+static void host_mark(struct host *h, const struct observation *o)
 {
+    struct world *w = h->w;
+
     if (o->role == KL_RAFT_PROSPECTIVE)
         KL_MARK(PROSPECTIVE);
     if (o->role == KL_RAFT_CANDIDATE)
@@ -346,6 +351,9 @@ static void host_mark(struct world *w, const struct observation *o)
         KL_MARK(TRUNCATED);
     if (o->counters.stale)
         KL_MARK(STALE);
+    if (o->voters_offset < h->voters_offset)
+        KL_MARK(VOTERS_BACK);
+    h->voters_offset = o->voters_offset;
     if (o->role != KL_RAFT_LEADER || o->epoch <= w->leader_epoch)
         return;
     if (w->leader_id && w->leader_id != o->id)
@@ -381,7 +389,7 @@ static void host_observe(struct host *h)
     door_observe(h, &o);
     world_note(w, 'v', (uint64_t)o.epoch << 8 | (uint64_t)o.role,
                (uint64_t)o.leo << 32 ^ (uint64_t)o.high_watermark);
-    host_mark(w, &o);
+    host_mark(h, &o);
     if ((wrong = check_invariants(&c->invariants, &o)))
         world_fail(w, "invariants", "%s", wrong);
     if ((wrong = check_epochs(&c->epochs, &o)))
@@ -392,6 +400,8 @@ static void host_observe(struct host *h)
         world_fail(w, "leaders", "%s", wrong);
     if ((wrong = check_commit(&c->commit, &o)))
         world_fail(w, "commit", "%s", wrong);
+    if ((wrong = check_voters(&c->voters, &o)))
+        world_fail(w, "voters", "%s", wrong);
     if ((wrong = host_image(h, &o)))
         world_fail(w, "images", "%s", wrong);
 }
@@ -410,6 +420,19 @@ static void host_check_failed(struct host *h)
     h->start_ns = w->now_ns + choice_between(w->choice, 1, 2000) * MS;
 }
 
+/* A node that has nothing to do sleeps. */
+static void host_check_busy(struct host *h)
+{
+    if (h->now_ns >= h->busy_ns + HOST_BUSY_NS) {
+        h->busy_ns = h->now_ns;
+        h->busy_polls = 0;
+    } else if (++h->busy_polls > HOST_BUSY_POLLS) {
+        world_fail(h->w, "busy", "node %d is polled %d times in %lld ms",
+                   (int)h->id, (int)HOST_BUSY_POLLS,
+                   (long long)(HOST_BUSY_NS / MS));
+    }
+}
+
 void host_poll(struct host *h)
 {
     struct world *w = h->w;
@@ -418,6 +441,7 @@ void host_poll(struct host *h)
         h->now_ns = w->now_ns;
     need_ok(kl_runtime_poll(h->n, 0));
     w->tally.polls++;
+    host_check_busy(h);
     if (kl_runtime_state(h->n) == KL_NODE_STOPPED) {
         KL_MARK(STOPPED);
         host_close(h);

@@ -29,7 +29,10 @@
     X(TRUNCATED, 0, "a log is cut to fit its leader's")                        \
     X(SNAPSHOT, 0, "a node begins with the leader's snapshot")                 \
     X(VOTED, 0, "a vote for somebody else is durable")                         \
-    X(STALE, 0, "a message of an epoch that is over is dropped")
+    X(STALE, 0, "a message of an epoch that is over is dropped")               \
+    X(VOTER_ADDED, 0, "a node becomes a voter while things break")             \
+    X(VOTER_REMOVED, 0, "a voter becomes an observer while things break")      \
+    X(VOTERS_BACK, 0, "a change of the voters is cut off again")
 
 enum mark {
 #define X(id, alone, text) MARK_##id,

@@ -33,7 +33,8 @@
     X(ISOLATE_LEADER, "isolate-leader")                                        \
     X(SLOW, "slow-link")                                                       \
     X(CORRUPT, "corrupt")                                                      \
-    X(REPLAY, "replay")
+    X(REPLAY, "replay")                                                        \
+    X(VOTERS, "voter-change")
 
 enum fault_kind {
 #define X(id, name) FAULT_##id,

@@ -480,8 +480,8 @@ static void verb_ask(struct script *s, const struct script_command *c)
         r = client_ask_quorum(s->w, h);
         break;
     default:
-        r = client_ask_voter(s->w, h, other->index,
-                             c->verb == SCRIPT_ADD_VOTER);
+        r = client_ask_voter(s->w, h, other->index, c->verb == SCRIPT_ADD_VOTER,
+                             0);
     }
     if (r)
         script_wrong(s, c, "nobody can be asked");

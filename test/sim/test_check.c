@@ -198,6 +198,105 @@ START_TEST(images_differ)
 }
 END_TEST
 
+/* ---- of the voters --------------------------------------------------------
+ */
+
+/* Node 1 leads; the voters are the first so many. */
+static struct observation led(uint32_t voters, int64_t offset,
+                              int64_t high_watermark)
+{
+    struct observation o =
+        of(1, KL_RAFT_LEADER, 1, high_watermark + 5, high_watermark);
+
+    o.voters_offset = offset;
+    o.voter_count = voters;
+    for (uint32_t i = 0; i < voters; i++) {
+        o.voters[i] = (int32_t)i + 1;
+        o.voter_keys[i] = i + 100;
+    }
+    return o;
+}
+
+START_TEST(voters_change_by_two)
+{
+    struct check_voters c = {0};
+    struct observation o = led(3, 2, 5);
+
+    good(check_voters(&c, &o));
+    o = led(4, 7, 6);
+    good(check_voters(&c, &o));
+    o = led(2, 9, 8);
+    bad(check_voters(&c, &o), "more than one voter changes");
+}
+END_TEST
+
+/* The one before may still be cut off. */
+START_TEST(voters_change_too_soon)
+{
+    struct check_voters c = {0};
+    struct observation o = led(3, 2, 5);
+
+    good(check_voters(&c, &o));
+    o = led(4, 7, 6);
+    good(check_voters(&c, &o));
+    o = led(3, 8, 7);
+    bad(check_voters(&c, &o), "the change before is not committed");
+}
+END_TEST
+
+START_TEST(voters_committed_differ)
+{
+    struct check_voters c = {0};
+    struct observation o = led(3, 2, 5);
+
+    good(check_voters(&c, &o));
+    o.host = 1;
+    good(check_voters(&c, &o));
+    o.voter_keys[1] = 7; /* another directory */
+    bad(check_voters(&c, &o), "others know other voters");
+    o = led(1, 6, 8);
+    o.host = 2;
+    bad(check_voters(&c, &o), "not one voter away");
+}
+END_TEST
+
+START_TEST(voters_vanish)
+{
+    struct check_voters c = {0};
+    struct observation o = led(3, 2, 5);
+
+    good(check_voters(&c, &o));
+    good(check_voters_settled(&c, &o));
+    check_voters_done(&c, 4, 1, check_voters_offset(&c));
+    bad(check_voters_settled(&c, &o), "node 4 was added");
+    o = led(4, 6, 7);
+    good(check_voters(&c, &o));
+    good(check_voters_settled(&c, &o));
+    o = led(3, 2, 7);
+    bad(check_voters_settled(&c, &o), "others have a later set");
+    o = led(4, 6, 6);
+    bad(check_voters_settled(&c, &o), "never committed");
+}
+END_TEST
+
+/* What the old ones held is committed with the record that makes new ones. */
+START_TEST(commit_of_the_voters_before)
+{
+    struct check_commit c = {0};
+    struct observation o = of(2, KL_RAFT_FOLLOWER, 1, 5, 0);
+
+    good(check_commit(&c, &o));
+    o = of(1, KL_RAFT_LEADER, 1, 5, 4);
+    good(check_commit(&c, &o));
+    o.high_watermark = 5;
+    o.voter_count = 4;
+    o.voters[3] = 4;
+    good(check_commit(&c, &o));
+    o.leo = o.durable_leo = o.high_watermark = 6;
+    bad(check_commit(&c, &o), "less than a majority");
+}
+END_TEST
+
 /* ---- commands -------------------------------------------------------------
  */
 
@@ -308,6 +407,11 @@ Suite *suite_sim_check(void)
     tcase_add_test(quorum, commit_without_a_majority);
     tcase_add_test(quorum, leader_lacks_what_is_committed);
     tcase_add_test(quorum, images_differ);
+    tcase_add_test(quorum, voters_change_by_two);
+    tcase_add_test(quorum, voters_change_too_soon);
+    tcase_add_test(quorum, voters_committed_differ);
+    tcase_add_test(quorum, voters_vanish);
+    tcase_add_test(quorum, commit_of_the_voters_before);
     tcase_add_test(commands, topic_is_lost);
     tcase_add_test(commands, topic_comes_back);
     tcase_add_test(commands, value_is_an_old_one);

@@ -227,16 +227,6 @@ int world_is_settled(struct world *w)
     return client_is_quiet(w) && world_agrees(w);
 }
 
-static int world_has_voters(struct world *w)
-{
-    struct observation o;
-
-    if (!world_is_settled(w))
-        return 0;
-    door_observe(&w->hosts[w->voters], &o);
-    return o.is_voter;
-}
-
 /* The cluster is made: the first host alone, the others join it, and some of
  * them become voters. */
 static void world_boot(struct world *w)
@@ -247,18 +237,8 @@ static void world_boot(struct world *w)
     }
     if (!world_until_done(w, world_is_settled, w->now_ns + WORLD_HEAL_NS))
         world_fail(w, "liveness", "the cluster does not come up");
-    for (w->voters = 1; w->voters < w->o.voters && !w->failed; w->voters++) {
-        int64_t until = w->now_ns + WORLD_HEAL_NS;
-
-        /* It has to be a broker first, and to have caught up. */
-        while (!world_has_voters(w) && !w->failed) {
-            if (w->now_ns >= until)
-                world_fail(w, "liveness", "host %d does not become a voter",
-                           w->voters);
-            client_add_voter(w, w->voters);
-            (void)world_until_done(w, world_has_voters, w->now_ns + 500 * MS);
-        }
-    }
+    if (!w->failed)
+        voters_restore(w);
     for (int i = 0; i < w->o.hosts; i++)
         w->hosts[i].lanes.stall_chance = w->o.stall_chance;
 }
@@ -290,11 +270,16 @@ static void world_heal(struct world *w)
         world_fail(w, "liveness", "not settled %d s after all was mended",
                    (int)(WORLD_HEAL_NS / SECOND));
     }
+    if (!w->failed)
+        voters_verify(w);
+    if (!w->failed)
+        voters_restore(w);
 }
 
 static void world_verify(struct world *w)
 {
     w->phase = WORLD_VERIFY;
+    voters_verify(w);
     client_verify(w);
     if (!world_until_done(w, world_is_settled, w->now_ns + WORLD_HEAL_NS))
         world_fail(w, "liveness", "what must be there is not answered");

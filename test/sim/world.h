@@ -47,15 +47,18 @@ struct host
     struct pool_alloc memory;
     struct kl_net *net; /* its mailbox */
     struct pool_alloc net_memory;
-    int is_silent;   /* it loses its power: nobody hears of it */
-    int64_t applied; /* of the metadata, as of the last look */
-    int64_t now_ns;  /* ahead of the world's while an open blocks */
-    int64_t boot_ns; /* what the monotonic clock is ahead */
-    int64_t wall_ms; /* what the wall clock is off */
-    int64_t wake_ns; /* when the node wants to be polled */
+    int is_silent;         /* it loses its power: nobody hears of it */
+    int64_t applied;       /* of the metadata, as of the last look */
+    int64_t voters_offset; /* as of then */
+    int64_t now_ns;        /* ahead of the world's while an open blocks */
+    int64_t boot_ns;       /* what the monotonic clock is ahead */
+    int64_t wall_ms;       /* what the wall clock is off */
+    int64_t wake_ns;       /* when the node wants to be polled */
     int64_t lanes_ns;
     int64_t paused_ns; /* until then it does not run; 0 = it does */
     int is_stopping;
+    int64_t busy_ns; /* since then it was polled so often */
+    uint32_t busy_polls;
     int64_t start_ns;   /* when somebody starts it again; -1 = nobody */
     uint32_t cut_after; /* calls of the disk, within an open; 0 = never */
     struct sim_choice cut;
@@ -98,7 +101,6 @@ struct world
     struct choice *choice;
     int64_t now_ns;
     enum world_phase phase;
-    int voters;     /* so far */
     uint32_t steps; /* of the actors */
     int64_t actor_ns;
     struct host hosts[WORLD_HOSTS];
@@ -192,8 +194,6 @@ void actor_step(struct world *w);
  */
 
 void client_init(struct world *w);
-/* Asks host 0 to make another one a voter. */
-void client_add_voter(struct world *w, int index);
 void client_deinit(struct world *w);
 /* One thing that a client asks of a host, drawn. */
 void client_act(struct world *w, struct host *h);
@@ -206,8 +206,19 @@ void client_verify(struct world *w);
  * records. */
 int client_ask_create(struct world *w, struct host *h, int partitions);
 int client_ask_produce(struct world *w, struct host *h, int topic, int count);
-int client_ask_voter(struct world *w, struct host *h, int index, int is_added);
+int client_ask_voter(struct world *w, struct host *h, int index, int is_added,
+                     int is_forced);
 int client_ask_quorum(struct world *w, struct host *h);
+
+/* ---- voters.c -------------------------------------------------------------
+ */
+
+/* Asks a host to add a node to the voters or to remove it, drawn. */
+void voters_change(struct host *h);
+/* Changes them until they are those of the options, one by one. */
+void voters_restore(struct world *w);
+/* All hosts have the last set, and every change that was acknowledged. */
+void voters_verify(struct world *w);
 
 /* ---- door.c: into the node, for checks alone ------------------------------
  */
