@@ -253,8 +253,12 @@ def read_mutants(names):
     paths = sorted(os.path.join(folder, n) for n in os.listdir(folder)
                    if n.endswith(".patch"))
     mutants = [Mutant(p) for p in paths]
+    known = [m.name for m in mutants]
+    for name in known:
+        if known.count(name) > 1:
+            raise SystemExit("mutants: two are called %s" % name)
     for name in names:
-        if name not in [m.name for m in mutants]:
+        if name not in known:
             raise SystemExit("mutants: no %s" % name)
     return [m for m in mutants if not names or m.name in names]
 
@@ -298,9 +302,10 @@ def main():
         sys.stdout.flush()
     seeds = [m.seeds for m in mutants if m.seeds]
     if seeds:
-        print("mutants: seeds to kill, median %g, most %d"
-              % (statistics.median(seeds), max(seeds)))
-    print("mutants: %d, %d killed" % (len(mutants), len(mutants) - len(failed)))
+        print("mutants: %d killed by klsim, seeds to kill: median %g, most %d"
+              % (len(seeds), statistics.median(seeds), max(seeds)))
+    print("mutants: %d of %d killed"
+          % (len(mutants) - len(failed), len(mutants)))
     if failed:
         sys.exit("mutants: not killed: " + " ".join(failed))
 
