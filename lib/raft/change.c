@@ -84,11 +84,12 @@ static enum kl_wire_error change_check(const struct kl_raft *r,
     return KL_WIRE_NONE;
 }
 
-/* An observer of this key that has all, as far as is known. */
+/* An observer of this key that has all, as far as is known. One whose session
+ * has ended may come back with another disk, which is another key. */
 static int change_is_caught_up(const struct kl_raft *r,
                                const struct kl_raft_peer *p)
 {
-    return p->caught_up_at > 0 &&
+    return kl_raft_peer_is_live(r, p) && p->caught_up_at > 0 &&
            r->now - p->caught_up_at < r->options.fetch_timeout_ns;
 }
 
@@ -118,7 +119,7 @@ static int change_has_quorum(const struct kl_raft *r,
         !(without && kl_raft_key_equal(without, &r->options.self)))
         live++;
     for (struct kl_raft_peer *p = NULL; (p = kl_raft_next_voter(r, p));)
-        live += p->fetched_at > 0 &&
+        live += kl_raft_peer_is_live(r, p) && p->fetched_at > 0 &&
                 r->now - p->fetched_at < r->options.fetch_timeout_ns &&
                 !(without && kl_raft_key_equal(without, &p->key));
     return live >= kl_raft_quorum_majority(count);

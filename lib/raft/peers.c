@@ -169,7 +169,7 @@ static int64_t peers_end_of(const struct kl_wire_message *m)
     return -1;
 }
 
-static int peers_is_live(const struct kl_raft *r, const struct kl_raft_peer *p)
+int kl_raft_peer_is_live(const struct kl_raft *r, const struct kl_raft_peer *p)
 {
     return p->has_session && r->now - p->heard_at < r->options.fetch_timeout_ns;
 }
@@ -184,7 +184,7 @@ static int peers_has_twin(const struct kl_raft *r,
         const struct kl_raft_peer *p = &r->peers[i];
 
         if (p->key.node_id == key->node_id &&
-            !kl_raft_key_equal(&p->key, key) && peers_is_live(r, p))
+            !kl_raft_key_equal(&p->key, key) && kl_raft_peer_is_live(r, p))
             return 1;
     }
     return 0;
@@ -195,7 +195,7 @@ static enum kl_wire_error peers_begin_session(struct kl_raft *r,
                                               struct kl_raft_peer *p,
                                               const struct kl_wire_message *m)
 {
-    if (peers_is_live(r, p)) {
+    if (kl_raft_peer_is_live(r, p)) {
         r->counters.duplicates++;
         return KL_WIRE_DUPLICATE_NODE;
     }

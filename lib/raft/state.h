@@ -333,6 +333,8 @@ int kl_raft_peers_init(struct kl_raft *r);
 void kl_raft_peers_deinit(struct kl_raft *r);
 struct kl_raft_peer *kl_raft_peer_find(const struct kl_raft *r,
                                        const struct kl_wire_voter_key *key);
+/* Heard of lately, and its session has not ended. */
+int kl_raft_peer_is_live(const struct kl_raft *r, const struct kl_raft_peer *p);
 /* The voters but this node: NULL begins, and ends. */
 struct kl_raft_peer *kl_raft_next_voter(const struct kl_raft *r,
                                         struct kl_raft_peer *after);

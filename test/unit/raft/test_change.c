@@ -98,6 +98,41 @@ START_TEST(an_observer_must_have_caught_up)
 }
 END_TEST
 
+/* It had all until now, and its link has gone: it may come back with another
+ * disk. */
+START_TEST(an_observer_must_be_there)
+{
+    int leader;
+
+    world(4, 3);
+    world_run(w, 5 * SECOND);
+    leader = world_leader(w)->index;
+    world_crash(w, 3);
+    ck_assert_int_eq(world_change(w, leader, KL_RAFT_ADD_VOTER, 3, 1)->code,
+                     KL_ELAGGING);
+    world_start(w, 3);
+    ck_assert(world_until(w, 20 * SECOND, world_is_settled));
+    world_run(w, 5 * SECOND);
+    ck_assert_int_eq(change(KL_RAFT_ADD_VOTER, 3, 0), 0);
+}
+END_TEST
+
+/* A voter that has gone a moment ago is none of those who would be left. */
+START_TEST(a_voter_that_has_gone_is_no_majority)
+{
+    int leader, down, up;
+
+    world(3, 3);
+    world_run(w, 5 * SECOND);
+    leader = world_leader(w)->index;
+    down = (leader + 1) % 3;
+    up = (leader + 2) % 3;
+    world_crash(w, down);
+    ck_assert_int_eq(world_change(w, leader, KL_RAFT_REMOVE_VOTER, up, 0)->code,
+                     KL_EREDUNDANCY);
+}
+END_TEST
+
 /* Of three, one is down: removing another living one would leave a set that
  * can commit nothing. */
 START_TEST(no_removal_of_what_is_needed)
@@ -247,6 +282,8 @@ Suite *suite_raft_change(void)
     tcase_add_test(t, grows_from_one_to_three);
     tcase_add_test(t, two_when_forced);
     tcase_add_test(t, an_observer_must_have_caught_up);
+    tcase_add_test(t, an_observer_must_be_there);
+    tcase_add_test(t, a_voter_that_has_gone_is_no_majority);
     tcase_add_test(t, no_removal_of_what_is_needed);
     tcase_add_test(t, one_change_at_a_time);
     tcase_add_test(t, hands_over_to_whom_it_is_told);
