@@ -147,8 +147,8 @@ int kl_runtime_apply_step(struct kl_runtime_node *n)
         r = apply_next(n);
         moved |= r == 0;
     }
-    if (r == KL_ENOMEM) {
-        kl_runtime_metadata_retry(n, r);
+    if (r == KL_ENOMEM || r == KL_EIO) {
+        kl_runtime_metadata_retry(n, r); /* both may pass */
     } else if (r && r != KL_EAGAIN) {
         m->code = r;
         if (!m->error.code)

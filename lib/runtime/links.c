@@ -341,6 +341,9 @@ static void links_event(struct kl_runtime_node *n, const struct kl_net_event *e)
         links_flush(n, l);
         break;
     case KL_NET_DOWN:
+        /* What it carried was no message, or a larger one than any. */
+        if (e->code == KL_EFORMAT)
+            kl_base_stat_add(&n->stats.messages_malformed, 1);
         links_end(n, l);
         break;
     case KL_NET_WRITABLE:

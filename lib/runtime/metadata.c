@@ -14,8 +14,8 @@ int kl_runtime_metadata_is_idle(const struct kl_runtime_node *n)
     const struct kl_runtime_metadata *m = &n->metadata;
 
     return !m->frame && m->end_offset < 0 && !m->command &&
-           kl_base_list_is_empty(&m->commands) && m->applied >= m->commit &&
-           kl_runtime_quorum_is_idle(n);
+           kl_base_list_is_empty(&m->commands) &&
+           (m->applied >= m->commit || m->code) && kl_runtime_quorum_is_idle(n);
 }
 
 /* There is no batch under way any more; the command that wanted it. */

@@ -111,12 +111,12 @@ static int metadata_turn(struct kl_runtime_node *n, struct kl_base_error *error)
         *error = m->error;
         return m->code;
     }
-    /* An open does not wait for memory. */
+    /* An open does not wait for memory, nor for a disk. */
     if (n->quorum.is_starved)
         return KL_ENOMEM;
     if (!kl_base_list_is_empty(&m->retry.link)) {
-        if (m->retry_code == KL_ENOMEM)
-            return KL_ENOMEM;
+        if (m->retry_code != KL_EAGAIN)
+            return m->retry_code;
         kl_runtime_timer_cancel(n, &m->retry);
         moved = 1;
     }

@@ -581,6 +581,27 @@ START_TEST(messages_of_others)
 }
 END_TEST
 
+/* What says that it is larger than any is counted too, and nobody waits for
+ * the rest of it. */
+START_TEST(oversized_message)
+{
+    struct kl_wire_message m;
+    struct kl_base_buf b;
+    struct kl_runtime_stats *s;
+
+    open_voters(3);
+    s = &node(0)->stats;
+    vote_request(&m);
+    kl_base_buf_init(&b, &kl_base_alloc_libc);
+    ck_assert_int_eq(kl_wire_message_encode(&m, &b, NULL), 0);
+    kl_base_put_le32(b.data, KL_WIRE_MESSAGE_MAX + 1);
+    send_bytes(&b);
+    kl_base_buf_deinit(&b);
+    ck_assert_uint_eq(kl_base_stat_get(&s->messages_malformed), 1);
+    cluster_fixture_until(&c, create("t") == 0);
+}
+END_TEST
+
 /* A command that was forwarded comes again when it does harm. */
 START_TEST(requests_replayed)
 {
@@ -715,6 +736,7 @@ Suite *suite_runtime_quorum(void)
     tcase_add_test(tc, bad_bootstrap_servers);
     tcase_add_test(tc, one_transport_one_node);
     tcase_add_test(tc, messages_of_others);
+    tcase_add_test(tc, oversized_message);
     tcase_add_test(tc, requests_replayed);
     tcase_add_test(tc, requests_overtake);
     tcase_add_test(tc, links_that_go_silent);
