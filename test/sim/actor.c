@@ -150,6 +150,13 @@ static void actor_net(struct host *h, enum fault_kind kind)
     case FAULT_CORRUPT:
         w->net.corrupt++;
         break;
+    case FAULT_FOREIGN:
+    case FAULT_MISDIRECTED:
+    case FAULT_UNKNOWN:
+    case FAULT_OVERSIZED:
+    case FAULT_TRUNCATED:
+        w->net.edits[kind - FAULT_FOREIGN + NET_EDIT_FOREIGN]++;
+        break;
     default:
         net_replay(w, (int)choice_below(w->choice, NET_KEPT));
     }

@@ -52,6 +52,7 @@ struct observation
 };
 
 #include "check_acknowledged.h"
+#include "check_messages.h"
 #include "check_records.h"
 #include "check_voters.h"
 
@@ -151,6 +152,7 @@ struct checks
     struct check_commit commit;
     struct check_images images;
     struct check_voters voters;
+    struct check_messages messages;
 };
 
 #endif

@@ -20,6 +20,17 @@ int64_t door_deadline_ns(const struct host *h)
     return store < timers ? store : timers;
 }
 
+int door_messages(const struct host *h, uint64_t out[BAD_MESSAGES])
+{
+    const struct kl_runtime_stats *s = &h->n->stats;
+
+    out[BAD_FOREIGN] = kl_base_stat_get(&s->messages_foreign);
+    out[BAD_UNKNOWN] = kl_base_stat_get(&s->messages_unknown);
+    out[BAD_MISDIRECTED] = kl_base_stat_get(&s->messages_misdirected);
+    out[BAD_MALFORMED] = kl_base_stat_get(&s->messages_malformed);
+    return kl_runtime_quorum_is_ready(h->n);
+}
+
 struct kl_controller *door_controller(const struct host *h)
 {
     return h->n->metadata.controller;

@@ -379,6 +379,27 @@ static const char *host_image(struct host *h, const struct observation *o)
     return check_images(&w->checks.images, h->index, o->applied, image);
 }
 
+/* Whatever was delivered has been looked at where there is no more to do. */
+static const char *host_messages(struct host *h, const struct observation *o)
+{
+    struct check_messages *c = &h->w->checks.messages;
+    const char *wrong = check_messages_epoch(c, h->index, o->epoch);
+    uint64_t counted[BAD_MESSAGES];
+
+    if (wrong || h->w->o.hosts == 1 || !door_messages(h, counted) ||
+        h->wake_ns <= h->now_ns + HOST_TURN_NS)
+        return wrong;
+    if (counted[BAD_FOREIGN])
+        KL_MARK(FOREIGN);
+    if (counted[BAD_UNKNOWN])
+        KL_MARK(UNKNOWN_KIND);
+    if (counted[BAD_MISDIRECTED])
+        KL_MARK(MISDIRECTED);
+    if (counted[BAD_MALFORMED])
+        KL_MARK(MALFORMED);
+    return check_messages(c, h->index, h->boots, counted);
+}
+
 static void host_observe(struct host *h)
 {
     struct world *w = h->w;
@@ -400,6 +421,8 @@ static void host_observe(struct host *h)
         world_fail(w, "leaders", "%s", wrong);
     if ((wrong = check_commit(&c->commit, &o)))
         world_fail(w, "commit", "%s", wrong);
+    if ((wrong = host_messages(h, &o)))
+        world_fail(w, "messages", "%s", wrong);
     if ((wrong = check_voters(&c->voters, &o)))
         world_fail(w, "voters", "%s", wrong);
     if ((wrong = host_image(h, &o)))

@@ -30,6 +30,10 @@
     X(SNAPSHOT, 0, "a node begins with the leader's snapshot")                 \
     X(VOTED, 0, "a vote for somebody else is durable")                         \
     X(STALE, 0, "a message of an epoch that is over is dropped")               \
+    X(FOREIGN, 0, "a message of another cluster is counted")                   \
+    X(UNKNOWN_KIND, 0, "a message of an unknown kind is counted")              \
+    X(MISDIRECTED, 0, "a message for somebody else is counted")                \
+    X(MALFORMED, 0, "a malformed message is counted")                          \
     X(VOTER_ADDED, 0, "a node becomes a voter while things break")             \
     X(VOTER_REMOVED, 0, "a voter becomes an observer while things break")      \
     X(VOTERS_BACK, 0, "a change of the voters is cut off again")

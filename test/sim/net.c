@@ -24,6 +24,8 @@ static struct packet *packet_new(const void *data, size_t size)
     struct packet *p = pool_take(sizeof *p + size);
 
     p->next = NULL;
+    p->edit = -1;
+    p->is_torn = 0;
     p->size = size;
     memcpy(p->data, data, size);
     return p;
@@ -108,6 +110,7 @@ static void end_down(struct world *w, const struct net_end *e)
 
     if (!e->id || !h->net)
         return;
+    check_messages_cut(&w->checks.messages, h->index);
     kl_net_down(h->net, e->id);
     host_wake(h);
 }
@@ -155,6 +158,31 @@ static int ops_connect(void *user, uint64_t link, int32_t node_id,
     return KL_EAGAIN;
 }
 
+/* A bad message in front of a good one. */
+static void net_add_edited(struct host *h, struct net_end *to, const void *data,
+                           size_t size)
+{
+    struct network *n = &h->w->net;
+
+    for (int i = 0; i < NET_EDITS; i++) {
+        struct packet *whole, *p;
+        size_t left = size;
+
+        if (!n->edits[i])
+            continue;
+        whole = packet_new(data, size);
+        if (net_edit(whole->data, &left, (enum net_edit)i,
+                     kl_base_rng_next(&n->rng))) {
+            n->edits[i]--;
+            p = packet_new(whole->data, left);
+            p->edit = i;
+            end_push(h->w, to, h->index, p);
+        }
+        packet_free(whole);
+        return;
+    }
+}
+
 static int ops_send(void *user, uint64_t link, const void *data, size_t size)
 {
     struct host *h = user;
@@ -179,9 +207,11 @@ static int ops_send(void *user, uint64_t link, const void *data, size_t size)
         return 0;
     if (fate == NET_TWICE)
         end_push(w, to, h->index, packet_new(data, size));
+    net_add_edited(h, to, data, size);
     p = packet_new(data, size);
     if (n->corrupt > 0) {
         n->corrupt--;
+        p->is_torn = 1;
         p->data[kl_base_rng_below(&n->rng, size)] ^=
             (uint8_t)(1 << kl_base_rng_below(&n->rng, 8));
     }
@@ -195,6 +225,7 @@ static void ops_disconnect(void *user, uint64_t link)
     int side;
     struct net_link *l = link_of(h, link, &side);
 
+    check_messages_cut(&h->w->checks.messages, h->index);
     if (!l)
         return;
     /* A machine without power says nothing. */
@@ -252,6 +283,19 @@ static void net_keep(struct world *w, int from, int to, const struct packet *p)
     n->kept_to[at] = to;
 }
 
+/* What a node is to count an edited message as. */
+static enum bad_message net_bad(int edit)
+{
+    static const enum bad_message bad[NET_EDITS] = {
+        [NET_EDIT_FOREIGN] = BAD_FOREIGN,
+        [NET_EDIT_MISDIRECTED] = BAD_MISDIRECTED,
+        [NET_EDIT_UNKNOWN] = BAD_UNKNOWN,
+        [NET_EDIT_OVERSIZED] = BAD_MALFORMED,
+        [NET_EDIT_TRUNCATED] = BAD_MALFORMED};
+
+    return bad[edit];
+}
+
 /* The first message on its way to an end arrives. */
 static void link_arrive(struct world *w, struct net_link *l, int side)
 {
@@ -270,7 +314,12 @@ static void link_arrive(struct world *w, struct net_link *l, int side)
     e->bytes -= p->size;
     w->tally.messages++;
     world_note(w, 'm', (uint64_t)e->host, p->size);
-    if (kl_base_rng_below(&w->net.rng, 64) == 0)
+    /* Damaged bytes may have made the link wait for more. */
+    e->is_torn |= p->is_torn;
+    if (p->edit >= 0 && r != KL_ECLOSED && !e->is_torn)
+        check_messages_delivered(&w->checks.messages, h->index, h->boots,
+                                 net_bad(p->edit));
+    else if (p->edit < 0 && kl_base_rng_below(&w->net.rng, 64) == 0)
         net_keep(w, from->host, e->host, p);
     packet_free(p);
     if (r == 0) {
@@ -282,8 +331,11 @@ static void link_arrive(struct world *w, struct net_link *l, int side)
         }
         return;
     }
-    if (r == KL_EFORMAT)
+    if (r == KL_EFORMAT) {
         KL_MARK(LINK_FORMAT);
+        host_wake(h);
+    }
+    check_messages_cut(&w->checks.messages, h->index);
     link_down(w, l, side);
 }
 
@@ -442,4 +494,5 @@ void net_mend(struct world *w)
     memset(w->net.cut_ns, 0, sizeof w->net.cut_ns);
     memset(w->net.slow_ns, 0, sizeof w->net.slow_ns);
     w->net.corrupt = 0;
+    memset(w->net.edits, 0, sizeof w->net.edits);
 }

@@ -5,6 +5,8 @@
 #ifndef SIM_NET_H
 #define SIM_NET_H
 
+#include "net_edit.h"
+
 #include "base/rng.h"
 
 #include <stddef.h>
@@ -21,6 +23,8 @@ struct packet
 {
     struct packet *next;
     int64_t due_ns;
+    int edit; /* enum net_edit, or -1 */
+    int is_torn;
     size_t size;
     uint8_t data[];
 };
@@ -30,6 +34,7 @@ struct net_end
 {
     int host;
     uint64_t id;    /* the mailbox's; 0 = that host has no memory of it */
+    int is_torn;    /* damaged bytes have come */
     int is_stuck;   /* its inbox is full */
     int is_blocked; /* it was told to wait before it sends more */
     struct packet *first;
@@ -76,7 +81,8 @@ struct network
     int64_t cut_ns[NET_HOSTS][NET_HOSTS];  /* from, to: until then */
     int64_t slow_ns[NET_HOSTS][NET_HOSTS]; /* the same */
     struct kl_base_rng rng;
-    int corrupt; /* so many messages are changed on their way */
+    int corrupt;          /* so many messages are changed on their way */
+    int edits[NET_EDITS]; /* so many have a bad one in front of them */
     struct packet *kept[NET_KEPT]; /* copies of old messages, */
     int kept_from[NET_KEPT];       /* between these */
     int kept_to[NET_KEPT];

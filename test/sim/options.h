@@ -33,6 +33,11 @@
     X(ISOLATE_LEADER, "isolate-leader")                                        \
     X(SLOW, "slow-link")                                                       \
     X(CORRUPT, "corrupt")                                                      \
+    X(FOREIGN, "wrong-cluster")                                                \
+    X(MISDIRECTED, "wrong-destination")                                        \
+    X(UNKNOWN, "wrong-version")                                                \
+    X(OVERSIZED, "oversized")                                                  \
+    X(TRUNCATED, "truncated")                                                  \
     X(REPLAY, "replay")                                                        \
     X(VOTERS, "voter-change")
 

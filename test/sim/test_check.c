@@ -279,6 +279,51 @@ START_TEST(voters_vanish)
 }
 END_TEST
 
+/* ---- of messages ----------------------------------------------------------
+ */
+
+START_TEST(bad_message_is_not_counted)
+{
+    struct check_messages c = {0};
+    uint64_t counted[BAD_MESSAGES] = {0};
+
+    check_messages_delivered(&c, 1, 1, BAD_FOREIGN);
+    counted[BAD_FOREIGN] = 1;
+    good(check_messages(&c, 1, 1, counted));
+    check_messages_delivered(&c, 1, 1, BAD_MALFORMED);
+    bad(check_messages(&c, 1, 1, counted), "malformed: delivered 1, counted 0");
+    check_messages_cut(&c, 1); /* nobody has looked at it */
+    check_messages_delivered(&c, 1, 1, BAD_FOREIGN);
+    good(check_messages(&c, 1, 1, counted));
+    check_messages_delivered(&c, 1, 2, BAD_UNKNOWN); /* another start */
+    memset(counted, 0, sizeof counted);
+    counted[BAD_UNKNOWN] = 1;
+    good(check_messages(&c, 1, 2, counted));
+}
+END_TEST
+
+START_TEST(good_message_is_counted)
+{
+    struct check_messages c = {0};
+    uint64_t counted[BAD_MESSAGES] = {0};
+
+    counted[BAD_MISDIRECTED] = counted[BAD_MALFORMED] = 2;
+    good(check_messages(&c, 0, 1, counted));
+    counted[BAD_UNKNOWN] = 1;
+    bad(check_messages(&c, 0, 1, counted), "delivered 0, counted 1");
+}
+END_TEST
+
+START_TEST(epoch_of_a_bad_message)
+{
+    struct check_messages c = {0};
+
+    good(check_messages_epoch(&c, 0, 7));
+    good(check_messages_epoch(&c, 1, 900));
+    bad(check_messages_epoch(&c, 0, 100007), "nobody has begun after 900");
+}
+END_TEST
+
 /* What the old ones held is committed with the record that makes new ones. */
 START_TEST(commit_of_the_voters_before)
 {
@@ -407,6 +452,9 @@ Suite *suite_sim_check(void)
     tcase_add_test(quorum, commit_without_a_majority);
     tcase_add_test(quorum, leader_lacks_what_is_committed);
     tcase_add_test(quorum, images_differ);
+    tcase_add_test(quorum, bad_message_is_not_counted);
+    tcase_add_test(quorum, good_message_is_counted);
+    tcase_add_test(quorum, epoch_of_a_bad_message);
     tcase_add_test(quorum, voters_change_by_two);
     tcase_add_test(quorum, voters_change_too_soon);
     tcase_add_test(quorum, voters_committed_differ);

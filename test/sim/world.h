@@ -236,6 +236,9 @@ int door_leader(const struct host *h, const struct kl_base_uuid *topic_id,
 int door_is_led(const struct host *h);
 int64_t door_deadline_ns(const struct host *h);
 void door_observe(const struct host *h, struct observation *out);
+/* Bad messages that the node has counted; 1 where it may look at all that was
+ * delivered. */
+int door_messages(const struct host *h, uint64_t out[BAD_MESSAGES]);
 struct kl_controller *door_controller(const struct host *h);
 /* Behind the last record that may be read; -1 where there is no such log. */
 int64_t door_log_end(const struct host *h, const struct kl_base_uuid *topic_id,
