@@ -14,7 +14,7 @@ int experiment_failover(uint64_t first, uint64_t count, int hosts, int trace);
 
 /* Clusters of three nodes and one of five with nothing to do, for so many
  * simulated hours in all. 0 where none of them has elected anybody, written to
- * the metadata log or used a disk, else 1. */
+ * the metadata log or to a disk, else 1. */
 int experiment_idle(uint64_t first, uint64_t hours, int trace);
 
 #endif
