@@ -170,7 +170,9 @@ int kl_runtime_quorum_step(struct kl_runtime_node *n)
     int moved = 0;
     int r;
 
-    if (!q->raft)
+    /* A store that stops cuts and appends nothing more: raft would take a log
+     * for cut that is not. */
+    if (!q->raft || n->refusing)
         return 0;
     while (!(r = quorum_once(n)))
         moved = 1;
