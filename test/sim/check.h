@@ -36,6 +36,7 @@ struct observation
     int64_t high_watermark;
     int64_t applied;
     int64_t snapshot_end; /* -1 = none */
+    int64_t epoch_start;  /* in its log; -1 = it has no record of its epoch */
     int is_voter;
     int may_vote;   /* what it promised is not lost */
     int is_leading; /* its controller acts */
@@ -124,6 +125,29 @@ struct check_commit
 };
 const char *check_commit(struct check_commit *c, const struct observation *o);
 
+/* Raft 5.4.2: a leader commits what others have left with a record of its own
+ * epoch, never by counting alone. */
+struct check_own_epoch
+{
+    int32_t led[CHECK_HOSTS];   /* epoch that it was seen to lead last, */
+    int64_t marks[CHECK_HOSTS]; /* and its high watermark then */
+    char text[CHECK_TEXT];
+};
+const char *check_own_epoch(struct check_own_epoch *c,
+                            const struct observation *o);
+
+/* An epoch begins with a candidate, who votes for itself in it, or where the
+ * leader of the epoch before has resigned; who asks for pre-votes begins none.
+ */
+struct check_elections
+{
+    int32_t newest;
+    int32_t led[CHECK_HOSTS]; /* by that host, last */
+    char text[CHECK_TEXT];
+};
+const char *check_elections(struct check_elections *c,
+                            const struct observation *o);
+
 /* L1: who has applied the same has the same image. */
 struct image_seen
 {
@@ -149,7 +173,9 @@ struct checks
     struct check_acknowledged acknowledged;
     struct check_records records;
     struct check_leaders leaders;
+    struct check_elections elections;
     struct check_commit commit;
+    struct check_own_epoch own_epoch;
     struct check_images images;
     struct check_voters voters;
     struct check_messages messages;

@@ -118,6 +118,19 @@ int64_t door_log_end(const struct host *h, const struct kl_base_uuid *topic_id,
     return view.durable_leo;
 }
 
+/* Where the epoch begins in the log of the metadata. */
+static int64_t door_epoch_start(const struct kl_runtime_node *n, int32_t epoch)
+{
+    const struct kl_batch_epochs *epochs;
+    struct kl_store_view log;
+
+    kl_store_log_view(n->metadata.log, &log);
+    epochs = log.epochs;
+    if (!epochs->count || epochs->items[epochs->count - 1].epoch != epoch)
+        return -1;
+    return epochs->items[epochs->count - 1].start;
+}
+
 static void door_voters(struct observation *out,
                         const struct kl_raft_voters *voters)
 {
@@ -145,6 +158,7 @@ void door_observe(const struct host *h, struct observation *out)
     out->durable_voted_id = quorum.voted_id;
     out->leader_id = -1;
     out->snapshot_end = -1;
+    out->epoch_start = -1;
     out->voters_offset = -1;
     out->host = h->index;
     out->boots = h->boots;
@@ -165,6 +179,7 @@ void door_observe(const struct host *h, struct observation *out)
     out->durable_leo = view.durable_leo;
     out->high_watermark = view.high_watermark;
     out->snapshot_end = view.snapshot.end_offset;
+    out->epoch_start = door_epoch_start(n, view.epoch);
     out->is_voter = view.is_voter;
     out->may_vote = view.may_vote;
     out->is_leading = view.is_leading;

@@ -419,10 +419,14 @@ static void host_observe(struct host *h)
         world_fail(w, "high-watermark", "%s", wrong);
     if ((wrong = check_leaders(&c->leaders, &o)))
         world_fail(w, "leaders", "%s", wrong);
+    if ((wrong = check_elections(&c->elections, &o)))
+        world_fail(w, "elections", "%s", wrong);
     if ((wrong = check_commit(&c->commit, &o)))
         world_fail(w, "commit", "%s", wrong);
     if ((wrong = host_messages(h, &o)))
         world_fail(w, "messages", "%s", wrong);
+    if ((wrong = check_own_epoch(&c->own_epoch, &o)))
+        world_fail(w, "own-epoch", "%s", wrong);
     if ((wrong = check_voters(&c->voters, &o)))
         world_fail(w, "voters", "%s", wrong);
     if ((wrong = host_image(h, &o)))

@@ -186,6 +186,52 @@ START_TEST(leader_lacks_what_is_committed)
 }
 END_TEST
 
+START_TEST(older_epochs_are_committed_by_count)
+{
+    struct check_own_epoch c = {0};
+    struct observation o = of(1, KL_RAFT_LEADER, 3, 9, 4);
+
+    o.epoch_start = 8;
+    good(check_own_epoch(&c, &o));
+    good(check_own_epoch(&c, &o));
+    o.high_watermark = 9;
+    good(check_own_epoch(&c, &o));
+    o = of(2, KL_RAFT_FOLLOWER, 3, 9, 4);
+    good(check_own_epoch(&c, &o));
+    o = of(2, KL_RAFT_LEADER, 4, 10, 5); /* it has learned that meanwhile */
+    o.epoch_start = 9;
+    good(check_own_epoch(&c, &o));
+    o.high_watermark = 9;
+    bad(check_own_epoch(&c, &o),
+        "leads epoch 4 from 9 on, and commits up to 9");
+}
+END_TEST
+
+START_TEST(nobody_begins_an_epoch)
+{
+    struct check_elections c = {0};
+    struct observation o = of(1, KL_RAFT_CANDIDATE, 1, 0, 0);
+
+    o.voted_id = 1;
+    o.leader_id = -1;
+    good(check_elections(&c, &o));
+    o.role = KL_RAFT_LEADER;
+    o.leader_id = 1;
+    good(check_elections(&c, &o));
+    o = of(2, KL_RAFT_FOLLOWER, 1, 0, 0);
+    o.leader_id = 1;
+    good(check_elections(&c, &o));
+    o = of(1, KL_RAFT_UNATTACHED, 2, 0, 0); /* it has resigned */
+    o.leader_id = -1;
+    good(check_elections(&c, &o));
+    o = of(2, KL_RAFT_PROSPECTIVE, 2, 0, 0);
+    o.leader_id = -1;
+    good(check_elections(&c, &o));
+    o.epoch = 3;
+    bad(check_elections(&c, &o), "node 2: epoch 3, which nobody has begun");
+}
+END_TEST
+
 START_TEST(images_differ)
 {
     static struct check_images c;
@@ -451,6 +497,8 @@ Suite *suite_sim_check(void)
     tcase_add_test(quorum, two_votes_in_an_epoch);
     tcase_add_test(quorum, commit_without_a_majority);
     tcase_add_test(quorum, leader_lacks_what_is_committed);
+    tcase_add_test(quorum, older_epochs_are_committed_by_count);
+    tcase_add_test(quorum, nobody_begins_an_epoch);
     tcase_add_test(quorum, images_differ);
     tcase_add_test(quorum, bad_message_is_not_counted);
     tcase_add_test(quorum, good_message_is_counted);
