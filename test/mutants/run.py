@@ -11,9 +11,10 @@ breaks and the goal that has to fail:
     Kill: unit store_wal
 
 A goal is a level and a suite or target (unit store_wal, fault fault_sweep,
-property, fuzz wal), or klsim and one of its checkers (klsim commit): seeds are
-run until that checker has fired. Each Kill: of a patch has to fail. Says: names
-a text that the failure has to contain, where a certain check of many is meant.
+property, fuzz wal, script 41-pre-vote), or klsim and one of its checkers (klsim
+commit): seeds are run until that checker has fired. Each Kill: of a patch has
+to fail. Says: names a text that the failure has to contain, where a certain
+check of many is meant.
 A copy of the tree is kept in FOLDER; goals must be green there, then each patch
 is applied, built, and its goals must fail. A patch that does not apply or
 build, or that nobody notices, makes this program fail.
@@ -165,6 +166,8 @@ def goals_of(kill):
     level, _, name = kill.partition(" ")
     if level == "klsim":
         return [KLSIM], []
+    if level == "script":
+        return [KLSIM], ["check-script", "SCRIPT=" + name]
     if level == "property":
         return ["all", "test-programs"], ["check-property"]
     choice = ("TARGET=" if level == "fuzz" else "SUITE=") + name
