@@ -16,12 +16,11 @@ void kl_raft_fetch_forget(struct kl_raft *r)
     r->download.id.end_offset = -1;
 }
 
+/* Of any directory: the set of one who is behind may name a disk that has been
+ * replaced since, and it is the leader who tells him so. */
 struct kl_wire_voter_key kl_raft_leader_key(const struct kl_raft *r)
 {
-    const struct kl_wire_voter *v = kl_raft_voter_of(r, r->hard.leader_id);
-    struct kl_wire_voter_key key = {r->hard.leader_id, {{0}}};
-
-    return v ? kl_raft_key_of(v) : key;
+    return (struct kl_wire_voter_key){r->hard.leader_id, {{0}}};
 }
 
 /* ---- whom to ask ------------------------------------------------------- */
@@ -41,11 +40,9 @@ static int fetch_next_guess(struct kl_raft *r, struct kl_wire_voter_key *out)
     for (uint32_t i = 0; i < count; i++) {
         uint32_t at = r->probe_next++ % count;
 
-        if (set)
-            *out = kl_raft_key_of(&set->voters[at]);
-        else
-            *out =
-                (struct kl_wire_voter_key){r->options.bootstrap_ids[at], {{0}}};
+        *out = (struct kl_wire_voter_key){set ? set->voters[at].node_id
+                                              : r->options.bootstrap_ids[at],
+                                          {{0}}};
         if (out->node_id != r->options.self.node_id)
             return 1;
     }

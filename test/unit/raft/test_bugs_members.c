@@ -595,6 +595,22 @@ START_TEST(B38_what_is_told_is_committed)
 }
 END_TEST
 
+/* The set of one who is behind names a disk of its leader that is no more: it
+ * asks all the same, or it would never hear of the new one. */
+START_TEST(B32_a_leader_with_another_disk)
+{
+    struct kl_wire_message fetch;
+    struct kl_wire_voter_key none = {2, {{0}}};
+
+    solo_init(&s, 3);
+    solo_start(&s);
+    solo_follow(&s, 1, &fetch);
+    ck_assert_int_eq(fetch.envelope.destination_id, 2);
+    ck_assert(kl_base_uuid_equal(&fetch.envelope.destination_directory,
+                                 &none.directory_id));
+}
+END_TEST
+
 Suite *suite_raft_bugs_members(void);
 Suite *suite_raft_bugs_members(void)
 {
@@ -603,6 +619,7 @@ Suite *suite_raft_bugs_members(void)
 
     tcase_add_checked_fixture(t, set_up, tear_down);
     tcase_add_loop_test(t, B24_a_snapshot_ahead_of_the_log, 0, 2);
+    tcase_add_test(t, B32_a_leader_with_another_disk);
     tcase_add_test(t, B25_no_snapshot_during_an_installation);
     tcase_add_test(t, B26_a_late_snapshot_keeps_what_is_newer);
     tcase_add_test(t, B27_an_installation_keeps_the_epoch);
