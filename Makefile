@@ -431,6 +431,7 @@ check-sim: $(KLSIM)
 	@$< --seeds $(if $(SIM_FEWER),100,2000) --jobs $(SIM_JOBS)
 	@$< --hosts 1 --seeds $(if $(SIM_FEWER),100,500) --jobs $(SIM_JOBS)
 	@$< --failover --seeds $(if $(SIM_FEWER),10,30)
+	@$< --disks --seeds $(if $(SIM_FEWER),5,30)
 	@$< --idle $(if $(SIM_FEWER),2,20)
 
 sim-bars: ## simulate leaders that die, and clusters with nothing to do

@@ -29,6 +29,9 @@ void check_messages_delivered(struct check_messages *c, int host,
                               uint32_t boots, enum bad_message what);
 /* A host gives a link up, or has lost it. */
 void check_messages_cut(struct check_messages *c, int host);
+/* Of no cluster yet: all are of others. */
+void check_messages_excuse(struct check_messages *c, int host, uint32_t boots,
+                           const uint64_t counted[BAD_MESSAGES]);
 /* A host has nothing more to do: what it has counted. */
 const char *check_messages(struct check_messages *c, int host, uint32_t boots,
                            const uint64_t counted[BAD_MESSAGES]);

@@ -20,6 +20,11 @@ int64_t door_deadline_ns(const struct host *h)
     return store < timers ? store : timers;
 }
 
+int door_has_cluster(const struct host *h)
+{
+    return h->n->quorum.raft != NULL;
+}
+
 int door_messages(const struct host *h, uint64_t out[BAD_MESSAGES])
 {
     const struct kl_runtime_stats *s = &h->n->stats;
@@ -28,7 +33,7 @@ int door_messages(const struct host *h, uint64_t out[BAD_MESSAGES])
     out[BAD_UNKNOWN] = kl_base_stat_get(&s->messages_unknown);
     out[BAD_MISDIRECTED] = kl_base_stat_get(&s->messages_misdirected);
     out[BAD_MALFORMED] = kl_base_stat_get(&s->messages_malformed);
-    return kl_runtime_quorum_is_ready(h->n);
+    return door_has_cluster(h) && kl_runtime_quorum_is_ready(h->n);
 }
 
 struct kl_controller *door_controller(const struct host *h)
@@ -143,6 +148,15 @@ static void door_voters(struct observation *out,
             &v->directory_id, sizeof v->directory_id, (uint64_t)v->node_id);
         out->voter_count++;
     }
+}
+
+int door_refusal(const struct host *h)
+{
+    struct kl_raft_view view = {0};
+
+    if (h->n->quorum.raft)
+        kl_raft_view(h->n->quorum.raft, &view);
+    return view.refusal;
 }
 
 void door_observe(const struct host *h, struct observation *out)

@@ -17,4 +17,9 @@ int experiment_failover(uint64_t first, uint64_t count, int hosts, int trace);
  * the metadata log or to a disk, else 1. */
 int experiment_idle(uint64_t first, uint64_t hours, int trace);
 
+/* So many worlds, in each of which voters come back with folders that are not
+ * theirs, are old, or are gone. 0 where each was refused by its error and the
+ * cluster went on, else 1. */
+int experiment_disks(uint64_t first, uint64_t count, int trace);
+
 #endif

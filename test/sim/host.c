@@ -215,7 +215,8 @@ static int host_open(struct host *h)
         h->disk->hook_user = h;
     }
     r = kl_runtime_open(h->n, host_dir,
-                        KL_OPEN_CREATE | (h->index ? KL_OPEN_JOIN : 0));
+                        KL_OPEN_CREATE |
+                            (h->index || h->joins ? KL_OPEN_JOIN : 0));
     h->cut_after = 0;
     if (h->w->trace < 2)
         h->disk->hook = NULL;
@@ -233,6 +234,11 @@ static void host_open_failed(struct host *h, int code)
     h->code = code;
     if (h->w->phase == WORLD_SCRIPT) {
         host_close(h);
+        return;
+    }
+    if (code == h->expects) {
+        host_close(h);
+        h->refused = code;
         return;
     }
     if (h->disk->faults.struck == h->struck && !h->disk->capacity)
@@ -386,8 +392,14 @@ static const char *host_messages(struct host *h, const struct observation *o)
     const char *wrong = check_messages_epoch(c, h->index, o->epoch);
     uint64_t counted[BAD_MESSAGES];
 
-    if (wrong || h->w->o.hosts == 1 || !door_messages(h, counted) ||
-        h->wake_ns <= h->now_ns + HOST_TURN_NS)
+    if (wrong || h->w->o.hosts == 1)
+        return wrong;
+    if (!door_messages(h, counted)) {
+        if (!door_has_cluster(h))
+            check_messages_excuse(c, h->index, h->boots, counted);
+        return NULL;
+    }
+    if (h->wake_ns <= h->now_ns + HOST_TURN_NS)
         return wrong;
     if (counted[BAD_FOREIGN])
         KL_MARK(FOREIGN);

@@ -38,6 +38,7 @@ struct wanted
     const char *replay; /* file */
     int trace;
     int failover;
+    int disks;
     uint64_t idle; /* hours */
 };
 
@@ -49,6 +50,7 @@ static int usage(void)
             "       klsim --replay FILE [--trace [--trace]]\n"
             "       klsim --seeds N [--first N] [--hosts N] [--jobs N]\n"
             "       klsim --failover [--seeds N] [--first N] [--hosts N]\n"
+            "       klsim --disks [--seeds N] [--first N]\n"
             "       klsim --idle HOURS [--first N]\n"
             "       klsim --script [--seed N] [--trace [--trace]] FILE...\n"
             "       klsim --rewrite FILE...\n");
@@ -147,6 +149,8 @@ int main(int argc, char **argv)
             w.trace++;
         else if (strcmp(argv[i], "--failover") == 0)
             w.failover = 1;
+        else if (strcmp(argv[i], "--disks") == 0)
+            w.disks = 1;
         else if (i + 1 == argc || take(&w, argv[i], argv[i + 1]))
             return usage();
         else
@@ -156,6 +160,9 @@ int main(int argc, char **argv)
         return run_replay(&w);
     if (w.idle)
         return experiment_idle(w.swarm.first, w.idle, w.trace);
+    if (w.disks)
+        return experiment_disks(w.swarm.first,
+                                w.swarm.count ? w.swarm.count : 20, w.trace);
     if (w.failover)
         return experiment_failover(w.swarm.first,
                                    w.swarm.count ? w.swarm.count : 100,

@@ -200,7 +200,7 @@ static int world_agrees(struct world *w)
 }
 
 /* Why it is not settled, for the trace. */
-static void world_tell(struct world *w)
+void world_tell(struct world *w)
 {
     world_trace(w, NULL, "clients %s", client_is_quiet(w) ? "quiet" : "wait");
     for (int i = 0; i < w->o.hosts; i++) {
@@ -276,7 +276,7 @@ static void world_heal(struct world *w)
         voters_restore(w);
 }
 
-static void world_verify(struct world *w)
+void world_verify(struct world *w)
 {
     w->phase = WORLD_VERIFY;
     voters_verify(w);

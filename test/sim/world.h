@@ -56,6 +56,9 @@ struct host
     int64_t wake_ns;       /* when the node wants to be polled */
     int64_t lanes_ns;
     int64_t paused_ns; /* until then it does not run; 0 = it does */
+    int joins;         /* where it founded the cluster: its folder was lost */
+    int expects; /* code of an open that fails, as it has to; 0 = none does */
+    int refused; /* that is what happened */
     int is_stopping;
     int64_t busy_ns; /* since then it was polled so often */
     uint32_t busy_polls;
@@ -132,6 +135,8 @@ void world_run(struct world *w, const struct options *o, struct choice *c,
 void world_open(struct world *w, const struct options *o, struct choice *c,
                 int trace);
 void world_close(struct world *w);
+/* Everything that was acknowledged is there. */
+void world_verify(struct world *w);
 
 /* ---- for the parts of the world -------------------------------------------
  */
@@ -144,6 +149,8 @@ int world_until_done(struct world *w, int (*done)(struct world *w),
 /* Every node is up, has a leader and all that it committed; clients have their
  * answers. */
 int world_is_settled(struct world *w);
+/* Why it is not, for the trace. */
+void world_tell(struct world *w);
 void world_fail(struct world *w, const char *checker, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 /* Something happened: it goes into the hash. */
@@ -235,7 +242,11 @@ int door_leader(const struct host *h, const struct kl_base_uuid *topic_id,
 /* Every partition that this host knows has a leader. */
 int door_is_led(const struct host *h);
 int64_t door_deadline_ns(const struct host *h);
+/* What others say of the node: a code, or 0. */
+int door_refusal(const struct host *h);
 void door_observe(const struct host *h, struct observation *out);
+/* It knows of which cluster it is. */
+int door_has_cluster(const struct host *h);
 /* Bad messages that the node has counted; 1 where it may look at all that was
  * delivered. */
 int door_messages(const struct host *h, uint64_t out[BAD_MESSAGES]);
