@@ -251,6 +251,8 @@ static int world_chaos_is_over(struct world *w)
 /* Nothing new is broken, and what is, is mended. */
 static void world_heal(struct world *w)
 {
+    int64_t until_ns = w->now_ns;
+
     w->phase = WORLD_HEAL;
     net_mend(w);
     world_trace(w, NULL, "heal");
@@ -264,8 +266,11 @@ static void world_heal(struct world *w)
             h->paused_ns = w->now_ns;
         if (h->state == HOST_DOWN)
             h->start_ns = w->now_ns;
+        /* An open that its disk has stalled is not over yet. */
+        if (h->now_ns > until_ns)
+            until_ns = h->now_ns;
     }
-    if (!world_until_done(w, world_is_settled, w->now_ns + WORLD_HEAL_NS)) {
+    if (!world_until_done(w, world_is_settled, until_ns + WORLD_HEAL_NS)) {
         world_tell(w);
         world_fail(w, "liveness", "not settled %d s after all was mended",
                    (int)(WORLD_HEAL_NS / SECOND));
