@@ -12,8 +12,8 @@
 
 /* How long is waited for what has to come by itself. */
 #define VERB_WAIT (60 * SECOND)
-/* Until somebody says otherwise. */
-#define VERB_EVER (INT64_MAX / 2)
+/* Until somebody says otherwise: some of them may be added up. */
+#define VERB_EVER (INT64_MAX / 64)
 /* Of a new cluster: its voters have their endpoints in the log by then. */
 #define VERB_CALM (20 * SECOND)
 
