@@ -15,6 +15,7 @@ enum {
     CHECK_HOSTS = 16,
     CHECK_TEXT = 256,
     CHECK_EPOCHS = 4096,
+    CHECK_PIECES = 32768,
     CHECK_OFFSETS = 16384
 };
 
@@ -163,6 +164,24 @@ struct check_images
 const char *check_images(struct check_images *c, int host, int64_t offset,
                          uint64_t hash);
 
+/* R3, R13: offset and epoch say which batch it is, for ever and everywhere. */
+struct log_piece
+{
+    int64_t offset;
+    int64_t end; /* 0 = none */
+    int32_t epoch;
+    uint64_t hash; /* of its bytes */
+};
+struct check_log_matching
+{
+    struct log_piece pieces[CHECK_PIECES];
+    int count;
+    char text[CHECK_TEXT];
+};
+/* A batch that a host has appended. */
+const char *check_log_matching(struct check_log_matching *c, int host,
+                               const struct log_piece *p);
+
 /* All of a run. */
 struct checks
 {
@@ -179,6 +198,7 @@ struct checks
     struct check_images images;
     struct check_voters voters;
     struct check_messages messages;
+    struct check_log_matching log_matching;
 };
 
 #endif

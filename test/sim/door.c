@@ -7,6 +7,7 @@
 
 #include "base/hash.h"
 #include "runtime/state.h"
+#include "store/state.h"
 
 int64_t door_deadline_ns(const struct host *h)
 {
@@ -18,6 +19,54 @@ int64_t door_deadline_ns(const struct host *h)
     if (!kl_runtime_inbox_is_empty(n) || n->wakeup.write_fd > 0)
         return 0;
     return store < timers ? store : timers;
+}
+
+/* Nothing above the offset is left of a chunk of whole frames. */
+static void door_pieces(struct host *h, const struct kl_store_entry *e,
+                        int64_t above)
+{
+    uint64_t seed = kl_store_log_seed(h->n->metadata.log);
+    uint32_t at = 0;
+
+    while (at < e->size) {
+        const uint8_t *frame = e->chunk->data + at;
+        struct kl_batch_info info;
+        struct log_piece piece;
+        const char *wrong;
+
+        need_ok(kl_batch_frame_header(frame, e->size - at, seed, &info));
+        at += info.frame_size;
+        if (info.last_offset < above)
+            continue;
+        piece = (struct log_piece){info.base_offset, info.last_offset + 1,
+                                   info.leader_epoch,
+                                   kl_base_hash(frame, info.frame_size, 0)};
+        wrong =
+            check_log_matching(&h->w->checks.log_matching, h->index, &piece);
+        if (wrong)
+            world_fail(h->w, "log-matching", "%s", wrong);
+    }
+}
+
+int64_t door_log_tail(struct host *h, int64_t above)
+{
+    struct kl_store_log *log = h->n->metadata.log;
+    struct kl_base_list *lists[] = {&log->work->pending, &log->work->cached};
+
+    /* From the newest backwards. */
+    for (int i = 0; i < 2; i++)
+        for (struct kl_base_list *l = lists[i]->prev; l != lists[i];
+             l = l->prev) {
+            const struct kl_store_entry *e =
+                KL_BASE_CONTAINER(l, struct kl_store_entry, order);
+
+            if (e->type != KL_STORE_ENTRY_APPEND || e->cut)
+                continue;
+            if (e->end <= above)
+                break;
+            door_pieces(h, e, above);
+        }
+    return log->leo;
 }
 
 int door_has_cluster(const struct host *h)

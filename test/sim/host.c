@@ -133,6 +133,7 @@ void host_close(struct host *h)
     need_ok(kl_runtime_close(h->n));
     h->n = NULL;
     h->applied = h->voters_offset = -1;
+    h->log_seen = 0;
     host_reset_time(h);
     if (!h->w->failed) {
         const char *wrong =
@@ -420,6 +421,11 @@ static void host_observe(struct host *h)
     const char *wrong;
 
     door_observe(h, &o);
+    /* What was cut may have something else in its place. */
+    if (o.counters.truncations != h->cuts || o.leo < h->log_seen)
+        h->log_seen = o.high_watermark;
+    h->cuts = o.counters.truncations;
+    h->log_seen = door_log_tail(h, h->log_seen);
     world_note(w, 'v', (uint64_t)o.epoch << 8 | (uint64_t)o.role,
                (uint64_t)o.leo << 32 ^ (uint64_t)o.high_watermark);
     host_mark(h, &o);

@@ -325,6 +325,26 @@ START_TEST(voters_vanish)
 }
 END_TEST
 
+static struct check_log_matching matching;
+
+START_TEST(batch_is_another)
+{
+    struct log_piece p = {.offset = 5, .end = 7, .epoch = 2, .hash = 100};
+
+    memset(&matching, 0, sizeof matching);
+    good(check_log_matching(&matching, 0, &p));
+    good(check_log_matching(&matching, 1, &p));
+    p.epoch = 3;
+    p.hash = 101;
+    good(check_log_matching(&matching, 2, &p));
+    p.hash = 102;
+    bad(check_log_matching(&matching, 1, &p), "epoch 3 at offset 5, up to 7");
+    p.hash = 101;
+    p.end = 6;
+    bad(check_log_matching(&matching, 1, &p), "up to 6, is another one");
+}
+END_TEST
+
 /* ---- of messages ----------------------------------------------------------
  */
 
@@ -500,6 +520,7 @@ Suite *suite_sim_check(void)
     tcase_add_test(quorum, older_epochs_are_committed_by_count);
     tcase_add_test(quorum, nobody_begins_an_epoch);
     tcase_add_test(quorum, images_differ);
+    tcase_add_test(quorum, batch_is_another);
     tcase_add_test(quorum, bad_message_is_not_counted);
     tcase_add_test(quorum, good_message_is_counted);
     tcase_add_test(quorum, epoch_of_a_bad_message);

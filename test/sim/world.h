@@ -50,6 +50,8 @@ struct host
     int is_silent;         /* it loses its power: nobody hears of it */
     int64_t applied;       /* of the metadata, as of the last look */
     int64_t voters_offset; /* as of then */
+    int64_t log_seen;      /* its end, as of then */
+    uint64_t cuts;         /* as of then */
     int64_t now_ns;        /* ahead of the world's while an open blocks */
     int64_t boot_ns;       /* what the monotonic clock is ahead */
     int64_t wall_ms;       /* what the wall clock is off */
@@ -247,6 +249,9 @@ int door_refusal(const struct host *h);
 void door_observe(const struct host *h, struct observation *out);
 /* It knows of which cluster it is. */
 int door_has_cluster(const struct host *h);
+/* The batches of the metadata log that are in memory and end above an offset,
+ * each to the checkers; the end of the log. */
+int64_t door_log_tail(struct host *h, int64_t above);
 /* Bad messages that the node has counted; 1 where it may look at all that was
  * delivered. */
 int door_messages(const struct host *h, uint64_t out[BAD_MESSAGES]);
