@@ -33,6 +33,8 @@ static void sum_tally(struct tally *to, const struct tally *t)
     to->records += t->records;
     to->refused += t->refused;
     to->simulated_ns += t->simulated_ns;
+    if (t->elect_ns > to->elect_ns)
+        to->elect_ns = t->elect_ns;
     for (int i = 0; i < FAULT_KINDS; i++)
         to->faults[i] += t->faults[i];
 }
@@ -72,6 +74,11 @@ static uint64_t seed_kinds(const struct result *r)
     for (int i = FAULT_NONE + 1; i < FAULT_KINDS; i++)
         kinds += r->tally.faults[i] != 0;
     return kinds;
+}
+
+static uint64_t seed_elect(const struct result *r)
+{
+    return (uint64_t)r->tally.elect_ns;
 }
 
 static uint64_t median(const struct swarm *s,
@@ -124,6 +131,9 @@ static void show_sums(const struct swarm *s, const struct sums *sums)
     printf("klsim: boots %" PRIu64 ", polls %" PRIu64 ", disk calls %" PRIu64
            ", messages %" PRIu64 ", elections %" PRIu64 "\n",
            t->boots, t->polls, t->disk_calls, t->messages, t->elections);
+    printf("klsim: after the heal a controller within %.2f s (median), %.2f s "
+           "(most)\n",
+           (double)median(s, seed_elect) / 1e9, (double)t->elect_ns / 1e9);
     printf("klsim: acknowledged commands %" PRIu64 ", records %" PRIu64
            ", refused %" PRIu64 "\nklsim: faults",
            t->commands, t->records, t->refused);

@@ -13,6 +13,10 @@
 /* What has to be over after the faults are, and what nobody wants to wait
  * for: a run that does as much at one moment goes in circles. */
 #define WORLD_HEAL_NS (120 * SECOND)
+/* Ten election timeouts. */
+#define WORLD_ELECT_NS (10 * SECOND)
+/* Several fetch timeouts. */
+#define WORLD_REST_NS (10 * SECOND)
 enum { WORLD_STUCK = 200000 };
 
 static uint64_t world_number;
@@ -243,6 +247,81 @@ static void world_boot(struct world *w)
         w->hosts[i].lanes.stall_chance = w->o.stall_chance;
 }
 
+/* Nobody has to wait for a machine, or for a disk that stands still. */
+static int world_is_able(struct world *w)
+{
+    for (int i = 0; i < w->o.hosts; i++) {
+        const struct host *h = &w->hosts[i];
+
+        if (!host_is_able(h) || h->start_ns >= 0 || h->now_ns > w->now_ns ||
+            (h->lanes_ns < INT64_MAX && h->lanes_ns > w->now_ns + SECOND))
+            return 0;
+    }
+    return 1;
+}
+
+static int world_has_controller(struct world *w)
+{
+    struct observation o;
+
+    for (int i = 0; i < w->o.hosts; i++) {
+        door_observe(&w->hosts[i], &o);
+        if (o.is_active)
+            return 1;
+    }
+    return 0;
+}
+
+/* L8, L10: machines and links are well, so there is a controller soon. */
+static void world_elect(struct world *w, int64_t until_ns)
+{
+    int64_t from;
+
+    if (!world_until_done(w, world_is_able, until_ns + WORLD_HEAL_NS)) {
+        world_tell(w);
+        world_fail(w, "liveness", "a node neither works nor stops");
+        return;
+    }
+    from = w->now_ns;
+    if (world_until_done(w, world_has_controller, from + WORLD_ELECT_NS)) {
+        w->tally.elect_ns = w->now_ns - from;
+        return;
+    }
+    world_tell(w);
+    world_fail(w, "liveness", "no controller %d s after all was well",
+               (int)(WORLD_ELECT_NS / SECOND));
+}
+
+static int32_t world_epoch(struct world *w)
+{
+    struct observation o;
+    int32_t epoch = 0;
+
+    for (int i = 0; i < w->o.hosts; i++) {
+        door_observe(&w->hosts[i], &o);
+        if (o.epoch > epoch)
+            epoch = o.epoch;
+    }
+    return epoch;
+}
+
+/* Who has what he wants leaves the others alone. */
+static void world_rest(struct world *w)
+{
+    int32_t epoch = world_epoch(w);
+
+    world_until(w, w->now_ns + WORLD_REST_NS);
+    if (w->failed)
+        return;
+    if (!world_is_settled(w)) {
+        world_tell(w);
+        world_fail(w, "liveness", "settled, and then not");
+    } else if (world_epoch(w) != epoch) {
+        world_fail(w, "liveness", "settled in epoch %d, %d after a rest",
+                   (int)epoch, (int)world_epoch(w));
+    }
+}
+
 static int world_chaos_is_over(struct world *w)
 {
     return w->steps >= w->o.steps_max || choice_is_over(w->choice);
@@ -270,7 +349,9 @@ static void world_heal(struct world *w)
         if (h->now_ns > until_ns)
             until_ns = h->now_ns;
     }
-    if (!world_until_done(w, world_is_settled, until_ns + WORLD_HEAL_NS)) {
+    world_elect(w, until_ns);
+    if (!w->failed &&
+        !world_until_done(w, world_is_settled, w->now_ns + WORLD_HEAL_NS)) {
         world_tell(w);
         world_fail(w, "liveness", "not settled %d s after all was mended",
                    (int)(WORLD_HEAL_NS / SECOND));
@@ -279,6 +360,8 @@ static void world_heal(struct world *w)
         voters_verify(w);
     if (!w->failed)
         voters_restore(w);
+    if (!w->failed)
+        world_rest(w);
 }
 
 void world_verify(struct world *w)

@@ -89,6 +89,7 @@ struct tally
     uint64_t records;  /* acknowledged */
     uint64_t refused;
     int64_t simulated_ns;
+    int64_t elect_ns; /* from the heal to a controller */
 };
 
 enum world_phase {
