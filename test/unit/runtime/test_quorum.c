@@ -569,8 +569,12 @@ START_TEST(messages_of_others)
     /* The link is given up, and dialled again. */
     for (int i = 0; i < 200; i++)
         cluster_fixture_round(&c);
+    /* Of a start that knows no more than this one does, or this one would be a
+     * folder that is older than it was. */
     vote_request(&m);
     m.envelope.source_session.bytes[0] ^= 1;
+    m.vote_request.candidate_epoch = epoch;
+    m.vote_request.pre_vote = 1;
     send_message(&m);
     /* A link that begins with an old name carries nothing else, and is given
      * up for one that does. */
