@@ -22,6 +22,7 @@ build, or that nobody notices, makes this program fail.
 import os
 import re
 import shutil
+import signal
 import statistics
 import subprocess
 import sys
@@ -145,20 +146,32 @@ def copy_tree(tree):
                     os.remove(path)
 
 
+def run(command, environment=None):
+    """Output and exit status; None for one that never ends, of which nothing
+    goes on running."""
+    process = subprocess.Popen(command, stdin=subprocess.DEVNULL,
+                               stdout=subprocess.PIPE, env=environment,
+                               stderr=subprocess.STDOUT,
+                               start_new_session=True)
+    try:
+        text, _ = process.communicate(timeout=SECONDS_MAX)
+        return text.decode(errors="replace"), process.returncode
+    except subprocess.TimeoutExpired:
+        pass
+    finally:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+    text, _ = process.communicate()
+    return text.decode(errors="replace"), None
+
+
 def make(tree, *goals):
-    """Output and exit status; None for one that never ends. What a mutant does
-    not use any more is no reason not to build it."""
+    """What a mutant does not use any more is no reason not to build it."""
     command = ["make", "-C", tree, "-j%d" % (os.cpu_count() or 1), "WERROR=",
                *goals]
     environment = {k: v for k, v in os.environ.items()
                    if not k.startswith(("MAKE", "MFLAGS", "BUILD"))}
-    try:
-        done = subprocess.run(command, stdin=subprocess.DEVNULL,
-                              stdout=subprocess.PIPE, timeout=SECONDS_MAX,
-                              stderr=subprocess.STDOUT, env=environment)
-    except subprocess.TimeoutExpired as late:
-        return (late.stdout or b"").decode(errors="replace"), None
-    return done.stdout.decode(errors="replace"), done.returncode
+    return run(command, environment)
 
 
 def goals_of(kill):
@@ -183,15 +196,11 @@ def failures(tree, first, count):
     command = [os.path.join(tree, KLSIM), "--hosts", str(HOSTS), "--first",
                str(first), "--seeds", str(count), "--jobs",
                str(os.cpu_count() or 1)]
-    try:
-        done = subprocess.run(command, stdin=subprocess.DEVNULL,
-                              stdout=subprocess.PIPE, timeout=SECONDS_MAX,
-                              stderr=subprocess.DEVNULL)
-    except subprocess.TimeoutExpired:
+    text, status = run(command)
+    if status is None:
         raise Broken("seeds from %d on never end" % first)
     return [(int(seed), checker) for seed, checker in re.findall(
-        r"seed (\d+) FAILED ([a-z-]+)",
-        done.stdout.decode(errors="replace"))]
+        r"seed (\d+) FAILED ([a-z-]+)", text)]
 
 
 def seeds_to_kill(tree, checker):
