@@ -52,6 +52,18 @@ static char *file_read(const char *path, size_t *size_out)
     return text;
 }
 
+static int file_write(const char *path, const char *text, size_t size)
+{
+    FILE *f = fopen(path, "wb");
+    int bad = !f || fwrite(text, 1, size, f) != size;
+
+    if ((f && fclose(f)) || bad) {
+        printf("%s: cannot be written\n", path);
+        return -1;
+    }
+    return 0;
+}
+
 /* The blocks of the file with what came of them, in a file. */
 static void rewrite_block(struct script *s, FILE *f, size_t *at,
                           const struct script_block *b)
@@ -165,11 +177,8 @@ static int run_file(struct script *s, const char *path, int is_rewrite)
             rewrite = open_memstream(&new_text, &new_size);
         bad = run_text(s, path, rewrite);
     }
-    if (rewrite && fclose(rewrite) == 0 && bad == 0 &&
-        (rewrite = fopen(path, "wb"))) {
-        fwrite(new_text, 1, new_size, rewrite);
-        fclose(rewrite);
-    }
+    if (rewrite && fclose(rewrite) == 0 && bad == 0)
+        bad = file_write(path, new_text, new_size);
     free(new_text);
     free(text);
     script_text_free(&s->text);
