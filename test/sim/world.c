@@ -13,8 +13,8 @@
 /* What has to be over after the faults are, and what nobody wants to wait
  * for: a run that does as much at one moment goes in circles. */
 #define WORLD_HEAL_NS (120 * SECOND)
-/* Ten election timeouts. */
-#define WORLD_ELECT_NS (10 * SECOND)
+/* Ten election timeouts, each drawn between one second and two. */
+#define WORLD_ELECT_NS (20 * SECOND)
 /* Several fetch timeouts. */
 #define WORLD_REST_NS (10 * SECOND)
 enum { WORLD_STUCK = 200000 };
@@ -247,6 +247,17 @@ static void world_boot(struct world *w)
         w->hosts[i].lanes.stall_chance = w->o.stall_chance;
 }
 
+static int world_is_stalled(const struct host *h)
+{
+    const struct sim_lanes *lanes = &h->lanes;
+
+    for (size_t i = 0; i < sizeof lanes->lanes / sizeof *lanes->lanes; i++)
+        if (lanes->lanes[i].fiber && lanes->lanes[i].due_ns < INT64_MAX &&
+            lanes->lanes[i].due_ns > h->w->now_ns + SECOND)
+            return 1;
+    return 0;
+}
+
 /* Nobody has to wait for a machine, or for a disk that stands still. */
 static int world_is_able(struct world *w)
 {
@@ -254,7 +265,7 @@ static int world_is_able(struct world *w)
         const struct host *h = &w->hosts[i];
 
         if (!host_is_able(h) || h->start_ns >= 0 || h->now_ns > w->now_ns ||
-            (h->lanes_ns < INT64_MAX && h->lanes_ns > w->now_ns + SECOND))
+            world_is_stalled(h))
             return 0;
     }
     return 1;
