@@ -118,7 +118,8 @@ int64_t host_next_ns(const struct host *h)
 static void host_reset_time(struct host *h)
 {
     /* Nothing is under way there that could go back in time. */
-    h->now_ns = h->lanes.time_ns = h->w->now_ns;
+    h->now_ns = h->lanes.time_ns = h->busy_ns = h->w->now_ns;
+    h->busy_polls = 0;
     h->wake_ns = h->lanes_ns = INT64_MAX;
     h->paused_ns = 0;
     h->is_stopping = 0;
