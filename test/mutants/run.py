@@ -17,7 +17,8 @@ to fail. Says: names a text that the failure has to contain, where a certain
 check of many is meant.
 A copy of the tree is kept in FOLDER; goals must be green there, then each patch
 is applied, built, and its goals must fail. A patch that does not apply or
-build, or that nobody notices, makes this program fail.
+build, or that nobody notices, makes this program fail, and so does a checker of
+the simulator that is no patch's goal.
 """
 import os
 import re
@@ -275,6 +276,15 @@ def read_mutants(names):
     return [m for m in mutants if not names or m.name in names]
 
 
+def check_checkers(mutants):
+    """A checker that nothing has ever made fire may be one that cannot."""
+    kills = {kill for m in mutants for kill in m.kills}
+    for name in sorted(os.listdir("test/sim")):
+        match = re.fullmatch(r"check_(\w+)\.c", name)
+        if match and "klsim " + match.group(1).replace("_", "-") not in kills:
+            raise SystemExit("mutants: none is for test/sim/" + name)
+
+
 def check_green(tree, mutants):
     text, status = make(tree, "all", "test-programs")
     if status != 0:
@@ -297,6 +307,8 @@ def main():
     tree = os.path.abspath(os.path.join(sys.argv[1], "tree"))
     os.chdir(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../.."))
     mutants = read_mutants(sys.argv[2:])
+    if not sys.argv[2:]:
+        check_checkers(mutants)
     copy_tree(tree)
     check_green(tree, mutants)
     failed = []
