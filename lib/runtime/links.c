@@ -66,6 +66,13 @@ static struct kl_runtime_link *links_to(struct kl_runtime_node *n,
     return found;
 }
 
+static int links_is_up_to(struct kl_runtime_node *n, int32_t node_id)
+{
+    const struct kl_runtime_link *l = links_to(n, node_id);
+
+    return l && l->is_up;
+}
+
 /* That of a session, to which an answer goes. */
 static struct kl_runtime_link *
 links_of_session(struct kl_runtime_node *n, const struct kl_base_uuid *session)
@@ -161,7 +168,9 @@ static void links_end(struct kl_runtime_node *n, struct kl_runtime_link *l)
     l->asked_ns = 0;
     if (was_up && l->node_id >= 0 && !kl_base_uuid_is_zero(&l->session_id))
         kl_runtime_quorum_lost(n, l);
-    if (l->node_id >= 0)
+    /* What was sent while this one was dialled went over another that was up:
+     * nothing is lost with it. */
+    if (l->node_id >= 0 && (was_up || !links_is_up_to(n, l->node_id)))
         kl_runtime_requests_lost(n, l->node_id, was_up);
     if (!l->is_outgoing) {
         links_free(n, l);
