@@ -200,6 +200,32 @@ START_TEST(answer_is_lost)
 }
 END_TEST
 
+/* It left by the link that is up: one that never was says nothing of it. */
+START_TEST(dial_fails_meanwhile)
+{
+    struct kl_runtime_wish wish = {.type = KL_RUNTIME_CREATE_TOPIC,
+                                   .topic = "t",
+                                   .number = 1,
+                                   .replication = 1};
+    struct kl_runtime_op *op = cluster_fixture_begin(&c, 1, &wish);
+    struct kl_runtime_link *dialled =
+        kl_base_calloc(&node(1)->alloc, sizeof *dialled);
+
+    ck_assert_ptr_nonnull(dialled);
+    ck_assert_int_eq(kl_runtime_poll(node(1), 0), 0);
+    dialled->id = UINT64_MAX;
+    dialled->node_id = node(0)->id;
+    dialled->is_outgoing = 1;
+    kl_base_list_init(&dialled->waiting);
+    kl_base_list_push(&node(1)->links.all, &dialled->link);
+    node(1)->links.count++;
+    kl_runtime_links_drop(node(1), dialled);
+    cluster_fixture_until(&c, kl_runtime_op_is_done(op));
+    ck_assert_int_eq(op->code, 0);
+    kl_runtime_op_unref(op);
+}
+END_TEST
+
 /* Nodes that close answer for what is on its way. */
 START_TEST(closed_meanwhile)
 {
@@ -318,6 +344,7 @@ Suite *suite_runtime_forward(void)
     tcase_add_test(t, errors_have_texts);
     tcase_add_test(t, no_controller);
     tcase_add_test(t, answer_is_lost);
+    tcase_add_test(t, dial_fails_meanwhile);
     tcase_add_test(t, closed_meanwhile);
     tcase_add_test(t, voters_come_and_go);
     tcase_add_test(t, fail_over);
