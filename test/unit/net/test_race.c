@@ -91,13 +91,14 @@ static int race_deliver(uint64_t link, const uint8_t *data, size_t size)
     }
 }
 
-static void race_link(struct kl_base_rng *rng)
+/* 0 where the node takes none at the moment. */
+static int race_link(struct kl_base_rng *rng)
 {
     size_t pos, size, end = sizeof race.bytes;
     uint64_t link;
 
     if (kl_net_accept(race.net, &link))
-        return;
+        return 0;
     for (pos = 0; pos < end; pos += size) {
         size = 1 + kl_base_rng_below(rng, 3 * SIZE);
         size = size < end - pos ? size : end - pos;
@@ -107,8 +108,9 @@ static void race_link(struct kl_base_rng *rng)
     kl_net_writable(race.net, link);
     if (kl_base_rng_below(rng, 2) &&
         kl_net_deliver(race.net, link, "no message", 10) == KL_EFORMAT)
-        return;
+        return 1;
     kl_net_down(race.net, link);
+    return 1;
 }
 
 static void race_transport(void *user)
@@ -116,8 +118,8 @@ static void race_transport(void *user)
     struct kl_base_rng rng;
 
     kl_base_rng_seed(&rng, (uint64_t)(uintptr_t)user);
-    for (int i = 0; i < LINKS; i++)
-        race_link(&rng);
+    for (int i = 0; i < LINKS;)
+        i += race_link(&rng);
     atomic_fetch_sub(&race.running, 1);
     kl_os_gate_post(&race.gate);
 }
