@@ -20,8 +20,6 @@
 #define BROKER_RETRY_NS (200 * BROKER_MS)
 #define BROKER_SHUTDOWN_NS (50 * BROKER_MS)
 
-static const struct kl_base_uuid broker_nobody;
-
 static int64_t broker_ms(const struct kl_runtime_node *n, size_t key)
 {
     return kl_base_config_value(&n->config, key) * BROKER_MS;
@@ -132,7 +130,7 @@ static int broker_send_registration(struct kl_runtime_node *n,
     q->rack.data = "";
     r = kl_runtime_endpoints_own(n, &n->broker.endpoints, &q->endpoints);
     if (!r)
-        r = kl_runtime_links_send(n, m, &broker_nobody);
+        r = kl_runtime_links_ask(n, m);
     kl_base_free(&n->alloc, damaged, q->damaged.count * sizeof *damaged);
     return r;
 }
@@ -209,7 +207,7 @@ static int broker_send_heartbeat(struct kl_runtime_node *n,
     q->broker_epoch = n->broker.epoch;
     q->metadata_offset = broker_offset(n);
     q->want_shutdown = (int8_t)n->broker.want_shutdown;
-    return kl_runtime_links_send(n, m, &broker_nobody);
+    return kl_runtime_links_ask(n, m);
 }
 
 static void broker_heard(struct kl_runtime_node *n,

@@ -101,8 +101,9 @@ static int dispatch_is_of_quorum(const struct kl_wire_message *m)
     }
 }
 
-/* What changes something and was sent by request.c, whose ids rise: delivered
- * once more, it is not carried out again. Raft judges its own messages. */
+/* What changes something and was sent by request.c, whose ids rise, to one
+ * start of a node: delivered once more, it is not carried out again. Raft
+ * judges its own messages. */
 static int dispatch_is_request(const struct kl_wire_message *m)
 {
     switch (m->envelope.api_key) {
@@ -159,6 +160,12 @@ static int dispatch_is_replay(struct kl_runtime_node *n,
 
     if (!dispatch_is_request(m))
         return 0;
+    /* What this start has not seen an earlier one may have. */
+    if (!kl_base_uuid_equal(&m->envelope.destination_session,
+                            &n->links.session_id)) {
+        dispatch_count(&n->stats.messages_replayed);
+        return 1;
+    }
     s = dispatch_seen(&n->links, &m->envelope.source_session);
     s->used = ++n->links.used;
     if (dispatch_see(s, m->envelope.correlation_id))

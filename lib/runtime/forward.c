@@ -10,8 +10,6 @@
 /* How long a command looks for a controller and waits for its answer. */
 #define FORWARD_NS INT64_C(30000000000)
 
-static const struct kl_base_uuid forward_nobody;
-
 /* ---- a wish as a message ------------------------------------------------- */
 
 static struct kl_wire_text forward_text(const char *text)
@@ -46,7 +44,7 @@ static int forward_send_create(struct kl_runtime_node *n,
         pairs[q->configs.count].key = forward_text(kl_base_config_row(i)->name);
         pairs[q->configs.count++].value = forward_text(values[i]);
     }
-    return kl_runtime_links_send(n, m, &forward_nobody);
+    return kl_runtime_links_ask(n, m);
 }
 
 static int forward_send_reassign(struct kl_runtime_node *n,
@@ -64,7 +62,7 @@ static int forward_send_reassign(struct kl_runtime_node *n,
         kl_base_put_le32(ids + 4 * (size_t)i, (uint32_t)c->wish.replicas[i]);
     q->replicas.data = ids;
     q->replicas.count = c->wish.replica_count;
-    return kl_runtime_links_send(n, m, &forward_nobody);
+    return kl_runtime_links_ask(n, m);
 }
 
 static void forward_send_config(const struct kl_runtime_command *c,
@@ -112,7 +110,7 @@ static int forward_send(struct kl_runtime_node *n, struct kl_runtime_call *call,
     default:
         KL_UNREACHABLE();
     }
-    return kl_runtime_links_send(n, m, &forward_nobody);
+    return kl_runtime_links_ask(n, m);
 }
 
 static int16_t forward_api(const struct kl_runtime_wish *wish)

@@ -51,20 +51,24 @@ static void join_envelope(const struct kl_runtime_node *n,
     out->source_session = n->links.session_id;
 }
 
-static void join_ask(struct kl_runtime_node *n)
+void kl_runtime_join_ask(struct kl_runtime_node *n, int32_t node_id)
 {
-    struct kl_runtime_join *j = &n->join;
     const struct kl_base_uuid no_session = {{0}};
     struct kl_wire_message m = {0};
+
+    join_envelope(n, &m.envelope);
+    m.envelope.correlation_id = ++n->join.asked_id;
+    m.envelope.destination_id = node_id;
+    kl_runtime_links_send(n, &m, &no_session);
+}
+
+static void join_ask_next(struct kl_runtime_node *n)
+{
     int32_t ids[KL_RUNTIME_BOOTSTRAP_MAX];
     uint32_t count;
 
-    if (kl_runtime_bootstrap_ids(n, ids, &count, NULL) || count == 0)
-        return;
-    join_envelope(n, &m.envelope);
-    m.envelope.correlation_id = ++j->asked_id;
-    m.envelope.destination_id = ids[j->asked_id % count];
-    kl_runtime_links_send(n, &m, &no_session);
+    if (kl_runtime_bootstrap_ids(n, ids, &count, NULL) == 0 && count > 0)
+        kl_runtime_join_ask(n, ids[n->join.asked_id % count]);
 }
 
 /* The folder knows its cluster: the quorum begins, and an image of it. */
@@ -101,7 +105,7 @@ int kl_runtime_join_step(struct kl_runtime_node *n)
     if (j->is_due && join_begin(n))
         return 1;
     if (kl_runtime_join_is_asking(n))
-        join_ask(n);
+        join_ask_next(n);
     j->retry_ns = n->now_ns + JOIN_RETRY_NS;
     kl_runtime_turn_at(n, &j->timer, j->retry_ns);
     return 0;

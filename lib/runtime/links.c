@@ -323,6 +323,28 @@ int kl_runtime_links_send(struct kl_runtime_node *n,
     return KL_EAGAIN;
 }
 
+int kl_runtime_links_ask(struct kl_runtime_node *n,
+                         struct kl_wire_message *request)
+{
+    int32_t node_id = request->envelope.destination_id;
+    struct kl_base_uuid *session = &request->envelope.destination_session;
+    struct kl_runtime_link *l;
+
+    if (node_id == n->id) {
+        *session = n->links.session_id;
+        return kl_runtime_links_send(n, request, session);
+    }
+    l = links_to(n, node_id);
+    if (!l || kl_base_uuid_is_zero(&l->session_id)) {
+        kl_runtime_join_ask(n, node_id);
+        return KL_EAGAIN;
+    }
+    if (!l->asked_ns)
+        l->asked_ns = n->now_ns;
+    *session = l->session_id;
+    return kl_runtime_links_send(n, request, session);
+}
+
 /* ---- what the net tells -------------------------------------------------- */
 
 void kl_runtime_links_identify(struct kl_runtime_link *l,

@@ -88,6 +88,11 @@ int kl_runtime_links_send(struct kl_runtime_node *n,
 int kl_runtime_links_send_bytes(struct kl_runtime_node *n, int32_t node_id,
                                 const struct kl_base_uuid *session_id,
                                 const void *data, size_t size);
+/* Sends a request that changes something, to the start of the node that is at
+ * the other end now: no later one takes it for its own. KL_EAGAIN also where
+ * that has said nothing yet: it is asked to. */
+int kl_runtime_links_ask(struct kl_runtime_node *n,
+                         struct kl_wire_message *request);
 /* Gives a link up; it may be gone afterwards. */
 void kl_runtime_links_drop(struct kl_runtime_node *n,
                            struct kl_runtime_link *l);

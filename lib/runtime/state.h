@@ -588,6 +588,9 @@ int kl_runtime_join_open(struct kl_runtime_node *n,
                          struct kl_base_error *error);
 /* Asks, or begins the quorum. 1 where it does. */
 int kl_runtime_join_step(struct kl_runtime_node *n);
+/* Asks a node for its cluster: its answer also tells which start of it is
+ * there. */
+void kl_runtime_join_ask(struct kl_runtime_node *n, int32_t node_id);
 /* The cluster is written into the folder, or why it is not. */
 void kl_runtime_join_done(struct kl_runtime_node *n, int code);
 /* DescribeCluster. */

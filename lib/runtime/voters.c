@@ -12,8 +12,6 @@
 /* Versions of the quorum that a voter may speak; it says itself which. */
 #define VOTERS_VERSION 1
 
-static const struct kl_base_uuid voters_nobody;
-
 static struct kl_runtime_command *voters_of(struct kl_runtime_call *call)
 {
     return KL_BASE_CONTAINER(call, struct kl_runtime_command, call);
@@ -59,7 +57,7 @@ static int voters_send_add(struct kl_runtime_node *n,
     q->timeout_ms = VOTERS_MS;
     q->force = (int8_t)c->wish.is_forced;
     if (!r)
-        r = kl_runtime_links_send(n, m, &voters_nobody);
+        r = kl_runtime_links_ask(n, m);
     kl_base_buf_deinit(&endpoints);
     return r;
 }
@@ -81,7 +79,7 @@ static int voters_send(struct kl_runtime_node *n, struct kl_runtime_call *call,
     } else {
         m->describe_quorum_request.include_observers = 1;
     }
-    return kl_runtime_links_send(n, m, &voters_nobody);
+    return kl_runtime_links_ask(n, m);
 }
 
 /* ---- what is answered ---------------------------------------------------- */

@@ -8,7 +8,7 @@
  *    4  u32  magic, with the version of the envelope in its last byte
  *    8  u64  XXH3-64 of all that follows, seeded with the eight bytes before
  *   16       envelope, its fields in this order
- *  104       body, the fields of the request or response
+ *  120       body, the fields of the request or response
  *
  * Who asks whom is in the envelope and nowhere else: a candidate, a fetching
  * replica or a leader is the source, the voter that is asked the destination.
@@ -18,7 +18,7 @@
 
 enum {
     KL_WIRE_MESSAGE_PREFIX = 16,
-    KL_WIRE_MESSAGE_ENVELOPE = 88,
+    KL_WIRE_MESSAGE_ENVELOPE = 104,
     KL_WIRE_MESSAGE_HEADER = KL_WIRE_MESSAGE_PREFIX + KL_WIRE_MESSAGE_ENVELOPE,
     KL_WIRE_MESSAGE_MAX = (64 << 20) + (64 << 10), /* sanity bound */
     KL_WIRE_BYTES_MAX = 64 << 20,
@@ -44,7 +44,8 @@ enum {
     X(record, I32, destination_id, -1, INT32_MAX)                              \
     X(record, UUID, source_directory, 0, 1)                                    \
     X(record, UUID, source_session, 1, 1)                                      \
-    X(record, UUID, destination_directory, 0, 1)
+    X(record, UUID, destination_directory, 0, 1)                               \
+    X(record, UUID, destination_session, 0, 1)
 
 /* X(name, number, code): what a response says about the request, and our code
  * for it. Kafka's numbers, ours from 1000. Of several rows with one code the

@@ -8,9 +8,9 @@
 
 #include <string.h>
 
-enum { LIMIT = 600, BYTES = 104 + 333 + 105 + 600 };
+enum { LIMIT = 600, BYTES = 120 + 333 + 121 + 600 };
 
-static const size_t sizes[] = {104, 333, 105, 600};
+static const size_t sizes[] = {120, 333, 121, 600};
 enum { COUNT = sizeof sizes / sizeof sizes[0] };
 
 static struct fail_alloc memory;

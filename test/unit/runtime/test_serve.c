@@ -47,7 +47,6 @@ struct ask
 static int ask_send(struct kl_runtime_node *n, struct kl_runtime_call *call,
                     struct kl_wire_message *m)
 {
-    static const struct kl_base_uuid nobody;
     const struct ask *a = KL_BASE_CONTAINER(call, struct ask, call);
     struct kl_wire_envelope envelope = m->envelope;
 
@@ -56,7 +55,7 @@ static int ask_send(struct kl_runtime_node *n, struct kl_runtime_call *call,
     if (a->forge_client)
         memset(&m->envelope.source_directory, 0,
                sizeof m->envelope.source_directory);
-    return kl_runtime_links_send(n, m, &nobody);
+    return kl_runtime_links_ask(n, m);
 }
 
 static void ask_keep(struct ask *a, const struct kl_wire_message *m)

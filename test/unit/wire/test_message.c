@@ -236,14 +236,14 @@ START_TEST(known_bytes)
 #define SIXTEEN(x) x x x x x x x x x x x x x x x x
     static const char known[] = "\x34\0\0\0\0\0\x09\0\0\0\0\0\0\0" SIXTEEN(
         "\xc1") "\1\0\0\0\2\0\0\0" SIXTEEN("\xd1") SIXTEEN("\x51")
-        SIXTEEN("\xd2") "\5\0\0\0\4\0\0\0\xe8\3\0\0\0\0\0\0\1";
+        SIXTEEN("\xd2") SIXTEEN("\0") "\5\0\0\0\4\0\0\0\xe8\3\0\0\0\0\0\0\1";
     struct kl_wire_message m = vote();
 
     ck_assert_int_eq(kl_wire_message_encode(&m, &buf, &error), 0);
-    ck_assert_uint_eq(buf.size, 121);
-    ck_assert_mem_eq(buf.data, "\x79\0\0\0KLM\1", 8);
+    ck_assert_uint_eq(buf.size, 137);
+    ck_assert_mem_eq(buf.data, "\x89\0\0\0KLM\1", 8);
     ck_assert_uint_eq(kl_base_get_le64(buf.data + 8),
-                      UINT64_C(14483107970572599925));
+                      UINT64_C(15148967733420987429));
     ck_assert_mem_eq(buf.data + 16, "\x34\0\0\0\0\0\0\0", 8);
     ck_assert_mem_eq(buf.data + 24, known + 6, 8);
     ck_assert_mem_eq(buf.data + 32, known + 14, sizeof known - 1 - 14);
@@ -275,9 +275,9 @@ START_TEST(peek)
     for (size_t n = 0; n < 8; n++)
         ck_assert_int_eq(kl_wire_message_peek(buf.data, n, 1000, &size, &error),
                          KL_EAGAIN);
-    ck_assert_int_eq(kl_wire_message_peek(buf.data, 8, 121, &size, &error), 0);
-    ck_assert_uint_eq(size, 121);
-    ck_assert_int_eq(kl_wire_message_peek(buf.data, 8, 120, &size, &error),
+    ck_assert_int_eq(kl_wire_message_peek(buf.data, 8, 137, &size, &error), 0);
+    ck_assert_uint_eq(size, 137);
+    ck_assert_int_eq(kl_wire_message_peek(buf.data, 8, 136, &size, &error),
                      KL_ECORRUPT);
     kl_base_put_le32(buf.data, KL_WIRE_MESSAGE_HEADER - 1);
     ck_assert_int_eq(kl_wire_message_peek(buf.data, 8, 1000, &size, &error),
