@@ -42,33 +42,6 @@ static int voters_has(const struct voters_set *s, int32_t id)
     return 0;
 }
 
-/* ---- of a leader ----------------------------------------------------------
- */
-
-static const char *voters_lead(struct check_voters *c,
-                               const struct observation *o,
-                               const struct voters_set *now)
-{
-    struct voters_leader *l = &c->leaders[o->host];
-    const char *wrong = NULL;
-
-    if (o->role != KL_RAFT_LEADER) {
-        l->epoch = -1;
-        return NULL;
-    }
-    if (l->epoch == o->epoch && l->boots == o->boots &&
-        l->set.offset != now->offset) {
-        if (!voters_is_step(&l->set, now))
-            wrong = "more than one voter changes at a time";
-        else if (o->high_watermark <= l->set.offset)
-            wrong = "the change before is not committed";
-    }
-    l->boots = o->boots;
-    l->epoch = o->epoch;
-    l->set = *now;
-    return wrong;
-}
-
 /* ---- what is committed ----------------------------------------------------
  */
 
@@ -100,6 +73,35 @@ static const char *voters_commit(struct check_voters *c,
     *s = *now;
     c->count++;
     return NULL;
+}
+
+/* ---- of a leader ----------------------------------------------------------
+ */
+
+static const char *voters_lead(struct check_voters *c,
+                               const struct observation *o,
+                               const struct voters_set *now)
+{
+    struct voters_leader *l = &c->leaders[o->host];
+    const char *wrong = NULL;
+
+    if (o->role != KL_RAFT_LEADER) {
+        l->epoch = -1;
+        return NULL;
+    }
+    if (l->epoch == o->epoch && l->boots == o->boots &&
+        l->set.offset != now->offset) {
+        if (!voters_is_step(&l->set, now))
+            wrong = "more than one voter changes at a time";
+        else if (o->high_watermark <= l->set.offset)
+            wrong = "the change before is not committed";
+        else if (l->set.offset >= 0) /* it was, between two looks */
+            wrong = voters_commit(c, &l->set);
+    }
+    l->boots = o->boots;
+    l->epoch = o->epoch;
+    l->set = *now;
+    return wrong;
 }
 
 static const char *voters_wrong(struct check_voters *c,

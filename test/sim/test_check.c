@@ -306,6 +306,20 @@ START_TEST(voters_committed_differ)
 }
 END_TEST
 
+/* A change that is committed, and the next one as well, between two looks. */
+START_TEST(voters_change_unseen)
+{
+    struct check_voters c = {0};
+    struct observation o = led(3, 10, 20);
+
+    good(check_voters(&c, &o));
+    o = led(4, 21, 21);
+    good(check_voters(&c, &o));
+    o = led(5, 30, 31);
+    good(check_voters(&c, &o));
+}
+END_TEST
+
 START_TEST(voters_vanish)
 {
     struct check_voters c = {0};
@@ -527,6 +541,7 @@ Suite *suite_sim_check(void)
     tcase_add_test(quorum, voters_change_by_two);
     tcase_add_test(quorum, voters_change_too_soon);
     tcase_add_test(quorum, voters_committed_differ);
+    tcase_add_test(quorum, voters_change_unseen);
     tcase_add_test(quorum, voters_vanish);
     tcase_add_test(quorum, commit_of_the_voters_before);
     tcase_add_test(commands, topic_is_lost);

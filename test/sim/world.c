@@ -17,6 +17,7 @@
 #define WORLD_ELECT_NS (20 * SECOND)
 /* Several fetch timeouts. */
 #define WORLD_REST_NS (10 * SECOND)
+#define WORLD_ECHO_NS (5 * SECOND)
 enum { WORLD_STUCK = 200000 };
 
 static uint64_t world_number;
@@ -319,8 +320,16 @@ static int32_t world_epoch(struct world *w)
 /* Who has what he wants leaves the others alone. */
 static void world_rest(struct world *w)
 {
-    int32_t epoch = world_epoch(w);
+    int32_t epoch;
 
+    /* A pause before the heal, too, may cost an election. */
+    world_until(w, w->now_ns + WORLD_ECHO_NS);
+    if (!w->failed &&
+        !world_until_done(w, world_is_settled, w->now_ns + WORLD_HEAL_NS)) {
+        world_tell(w);
+        world_fail(w, "liveness", "settled, and never again");
+    }
+    epoch = world_epoch(w);
     world_until(w, w->now_ns + WORLD_REST_NS);
     if (w->failed)
         return;
