@@ -481,7 +481,9 @@ int64_t kl_store_checkpoint_deadline(const struct kl_store *s)
 
     if (kl_store_retry_is_waiting(&c->retry))
         return c->retry.at_ns;
-    if (c->state == KL_STORE_CHECKPOINT_IDLE && kl_store_tidy_is_waiting(s))
+    /* None begins by itself behind the clean one of a stop. */
+    if (c->state == KL_STORE_CHECKPOINT_IDLE && c->stop_generation == 0 &&
+        kl_store_tidy_is_waiting(s))
         return checkpoint_tidy_ns(s);
     return INT64_MAX;
 }

@@ -283,6 +283,23 @@ START_TEST(deleted_segments_are_unlinked_after_two_slots)
 }
 END_TEST
 
+/* A stop that waits for something else is not woken for names that only the
+ * next start removes. */
+START_TEST(nothing_is_due_behind_a_stop)
+{
+    mixed(20);
+    store_fixture_settle(&fx);
+    ck_assert_int_eq(kl_store_set_start(subject, 60), 0);
+    for (int i = 0; i < 4; i++)
+        store_fixture_turn(&fx);
+    kl_store_stop(fx.store);
+    while (!kl_store_is_stopped(fx.store))
+        store_fixture_turn(&fx);
+    ck_assert(kl_store_tidy_is_waiting(fx.store));
+    ck_assert_int_eq(kl_store_checkpoint_deadline(fx.store), INT64_MAX);
+}
+END_TEST
+
 static int no_folder_is_left(void)
 {
     return store_fixture_count(&fx, "data/logs", "") == 0;
@@ -480,6 +497,7 @@ Suite *suite_store_checkpoint(void)
     tcase_add_loop_test(t, missing_wal_file, 0, 2);
     tcase_add_test(t, wal_file_is_not_reused_before_both_slots_passed_it);
     tcase_add_loop_test(t, deleted_segments_are_unlinked_after_two_slots, 0, 2);
+    tcase_add_test(t, nothing_is_due_behind_a_stop);
     tcase_add_loop_test(t, deleted_folders_are_removed_at_once, 0, 2);
     tcase_add_test(t, deletion_interrupted_at_any_moment);
     tcase_add_test(t, failed_sync_of_a_segment_fails_the_store);
